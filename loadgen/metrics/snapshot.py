@@ -1,5 +1,7 @@
 """Immutable numbers of a run or of a part of it; parts merge into the whole without loss."""
 
+from __future__ import annotations
+
 import struct
 from array import array
 from collections.abc import Callable, Iterable
@@ -121,7 +123,7 @@ class Column:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, snapshot: "Snapshot", owner: type) -> "Int64s":
+    def __get__(self, snapshot: Snapshot, owner: type) -> Int64s:
         import numpy as np  # never in a measuring process: it takes a tenth of a second, and 20 MB
 
         found: Int64s = np.frombuffer(snapshot.rows, dtype=[*ROW_COLUMNS])[self._name].astype(np.int64)
@@ -143,7 +145,7 @@ class Details:
     generated_texts: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
-    def __add__(self, other: "Details") -> "Details":
+    def __add__(self, other: Details) -> Details:
         return Details(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
 
 
@@ -185,7 +187,7 @@ class LoopTotals:
     histograms: dict[str, Histogram]
 
     @classmethod
-    def of(cls, snapshot: "Snapshot") -> "LoopTotals":
+    def of(cls, snapshot: Snapshot) -> LoopTotals:
         """Take the totals from a snapshot, for a trailer."""
         return cls(
             scheduled=snapshot.scheduled,
@@ -231,15 +233,15 @@ class Snapshot:
     lower: dict[str, Histogram]
     upper: dict[str, Histogram]
     rows: bytes
-    token_counts: "array[int]"
+    token_counts: array[int]
     timeline: Timeline
     silences: tuple[dict[str, Any], ...] = ()
     partial: str | None = None
     details: Details | None = None
     retries: bytes = b""
     sample: tuple[SampledAnswer, ...] = ()
-    targets: "tuple[Snapshot, ...]" = ()
-    classes: "tuple[Snapshot, ...]" = ()
+    targets: tuple[Snapshot, ...] = ()
+    classes: tuple[Snapshot, ...] = ()
 
     EXAMPLES = 3
 
@@ -287,21 +289,21 @@ class Snapshot:
         return self.outcomes.get(Outcome.CANCELLED, 0) - self.counters["never_due"] - self.never_sent
 
     @property
-    def retried(self) -> "NDArray[Any]":
+    def retried(self) -> NDArray[Any]:
         """`retries` as an array with the fields RETRY_COLUMNS, shape (requests,); not to be written to."""
         import numpy as np
 
         return np.frombuffer(self.retries, dtype=[*RETRY_COLUMNS])
 
     @property
-    def bins(self) -> "Int64s":
+    def bins(self) -> Int64s:
         """Output tokens per BIN_NS of the run, shape (bins,); not to be written to."""
         import numpy as np
 
         return np.frombuffer(self.token_counts, dtype=np.int64)
 
     @property
-    def failed(self) -> "Int64s":
+    def failed(self) -> Int64s:
         """When those requests ended that failed, ascending; none that was cancelled."""
         found: Int64s = self.closed[self.ttft == FAILED]
         found.sort()
@@ -312,7 +314,7 @@ class Snapshot:
         """How many of those that have ended failed."""
         return Failures.among(self.outcomes, self.counters["never_due"])
 
-    def on_clock(self, start_ns: int) -> "Snapshot":
+    def on_clock(self, start_ns: int) -> Snapshot:
         """Return a copy whose clock started at `start_ns`: times of another machine mean nothing but relative to it."""
         details, later_s = self.details, (start_ns - self.start_ns) / 1e9
         if details is not None:
@@ -320,7 +322,7 @@ class Snapshot:
         targets, classes = (tuple(one.on_clock(start_ns) for one in parts) for parts in (self.targets, self.classes))
         return replace(self, start_ns=start_ns, details=details, targets=targets, classes=classes)
 
-    def merge(self, other: "Snapshot") -> "Snapshot":
+    def merge(self, other: Snapshot) -> Snapshot:
         """Combine two parts; associative, and commutative but for the order of the rows."""
         if self.start_ns != other.start_ns:
             raise ValueError("parts of different runs")

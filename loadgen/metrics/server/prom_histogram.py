@@ -1,5 +1,7 @@
 """A Prometheus histogram: its sum is exact, and every percentile is an interval."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import Any, Self
@@ -18,13 +20,13 @@ class PromHistogram:
     sum: float
     upto: dict[float, float]
 
-    def __add__(self, other: "PromHistogram") -> "PromHistogram":
+    def __add__(self, other: PromHistogram) -> PromHistogram:
         return self._with(other, 1)
 
-    def __sub__(self, other: "PromHistogram") -> "PromHistogram":
+    def __sub__(self, other: PromHistogram) -> PromHistogram:
         return self._with(other, -1)
 
-    def _with(self, other: "PromHistogram", sign: int) -> "PromHistogram":
+    def _with(self, other: PromHistogram, sign: int) -> PromHistogram:
         bounds = sorted(self.upto.keys() | other.upto.keys())
         upto = {bound: self.upto.get(bound, 0.0) + sign * other.upto.get(bound, 0.0) for bound in bounds}
         return PromHistogram(self.count + sign * other.count, self.sum + sign * other.sum, upto)

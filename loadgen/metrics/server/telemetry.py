@@ -1,5 +1,7 @@
 """Server and GPU metrics of a run, read from the scraper's file: all at the end, or the latest meanwhile."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import reduce
 from operator import add

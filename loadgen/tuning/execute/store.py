@@ -4,6 +4,8 @@ A start gets a row when it begins; its results are added in one transaction afte
 be killed at any time: the start that it leaves is marked as lost and repeated.
 """
 
+from __future__ import annotations
+
 import fcntl
 import os
 import sqlite3
@@ -128,7 +130,7 @@ class Store:
 
     @classmethod
     @contextmanager
-    def create(cls, folder: Path, facts: Mapping[str, Any]) -> "Iterator[Store]":
+    def create(cls, folder: Path, facts: Mapping[str, Any]) -> Iterator[Store]:
         """Create a store in one transaction.
 
         Args:
@@ -160,7 +162,7 @@ class Store:
 
     @classmethod
     @contextmanager
-    def open(cls, folder: Path) -> "Iterator[Store]":
+    def open(cls, folder: Path) -> Iterator[Store]:
         """Open a store.
 
         Raises:

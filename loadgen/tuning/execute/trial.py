@@ -1,5 +1,7 @@
 """A trial: one fresh start of an arm, its request and its outcome."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -63,7 +65,7 @@ class WorkloadRun:
         return from_json_values(self.summary["loadgen"], WorkloadFindings)
 
     @cached_property
-    def rounds(self) -> tuple["WorkloadRun", ...]:
+    def rounds(self) -> tuple[WorkloadRun, ...]:
         """The runs of a start that has several, of which this is the middle one; else this one."""
         found = self.summary.get("loadgen", {}).get("rounds", ())
         return tuple(WorkloadRun(each["summary"], each["path"]) for each in found) or (self,)

@@ -1,5 +1,7 @@
 """Runs trials: starts the servers of an arm, runs its workloads one after another, and saves the results."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import random

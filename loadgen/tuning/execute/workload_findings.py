@@ -1,5 +1,7 @@
 """What a study knows of a workload's run beside its numbers: verdict, limits, goodput, and where it was published."""
 
+from __future__ import annotations
+
 from msgspec import Struct, field
 
 from loadgen.checks.client_error import MAX_SHARE

@@ -1,5 +1,7 @@
 """The entries of a published file: results with their context, and commands without a result."""
 
+from __future__ import annotations
+
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
@@ -28,13 +30,13 @@ class Source:
 
     path: str
     sha256: str
-    entries: tuple["Entry", ...]
+    entries: tuple[Entry, ...]
     untrue: frozenset[str]
     is_part: bool
     hardware: str = ""
 
     @classmethod
-    def read(cls, name: str) -> "Source":
+    def read(cls, name: str) -> Source:
         """Read FILE, or the N-th result of FILE#N.
 
         Raises:

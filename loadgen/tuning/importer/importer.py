@@ -1,5 +1,7 @@
 """Imports published results into a store, each as a trial of its arm."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """The arms that each stage tries, built from the arms it starts from and the changes it makes."""
 
+from __future__ import annotations
+
 import itertools
 import json
 import math

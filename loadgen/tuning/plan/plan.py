@@ -1,5 +1,7 @@
 """The plan of a study: its steps, and the arms that each step starts."""
 
+from __future__ import annotations
+
 import random
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """The page of a study: its sections in the order of stages, or in the order of groups of options."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 

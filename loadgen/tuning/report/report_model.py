@@ -1,5 +1,7 @@
 """The contents of a report: all conclusions from the findings of a study, before anything is laid out."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

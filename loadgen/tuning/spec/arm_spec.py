@@ -1,5 +1,7 @@
 """The configuration of an arm: one server, or several equal ones, as a study tries it."""
 
+from __future__ import annotations
+
 import math
 import shlex
 from collections.abc import Mapping, Sequence
@@ -58,7 +60,7 @@ class ArmSpec:
         """Number of settings; of two equally good arms the study keeps the one with fewer."""
         return len(self.knobs) + len(self.raw) + len(self.env) + (self.replicas > 1)
 
-    def changed(self, change: Change, study: Study) -> "ArmSpec":
+    def changed(self, change: Change, study: Study) -> ArmSpec:
         """Apply a change; another engine begins with the arm's width and what the study sets for that engine."""
         arm = self
         if change.engine is not None and change.engine != self.engine:

@@ -1,5 +1,7 @@
 """The objective of a study: the metric to optimize, and the limits that an arm must meet."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 

@@ -1,5 +1,7 @@
 """The stages of a study file, and the changes that their arms make."""
 
+from __future__ import annotations
+
 import shlex
 from typing import Annotated, Any, Literal
 

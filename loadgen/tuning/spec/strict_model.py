@@ -1,5 +1,7 @@
 """The base class of the parts of a study file, and their strict conversion with the place of each error."""
 
+from __future__ import annotations
+
 import difflib
 import functools
 import itertools
