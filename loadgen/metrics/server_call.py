@@ -8,15 +8,9 @@ Moment = Literal["before", "during", "after"]
 
 @dataclass(frozen=True, slots=True)
 class ServerCall:
-    """One POST request, and how it ended.
+    """One POST request, and how it ended."""
 
-    Attributes:
-        moment: Before the clock started, while it ran, or after the last request.
-        url: Where it went, without credentials.
-        error: Why it failed; None: it did not.
-    """
-
-    moment: Moment
-    url: str
+    moment: Moment  # before the clock started, while it ran, or after the last request
+    url: str  # where it went, without credentials
     took_ms: float
-    error: str | None = None
+    error: str | None = None  # why it failed; None: it did not

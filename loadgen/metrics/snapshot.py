@@ -150,41 +150,26 @@ class Details:
 
 
 class SampledAnswer(NamedTuple):
-    """One of the answers whose text was tokenized after the run.
+    """One of the answers whose text was tokenized after the run."""
 
-    Attributes:
-        counted: Its tokens by usage, without those that usage itself calls hidden.
-        streamed: The tokens of its text.
-        after_first: Those of them that came after the first event; 0 where there was but one event.
-        span_ns: From its first event to its last.
-        least_span_ns, greatest_span_ns: What that may truly have been.
-    """
-
-    counted: int
-    streamed: int
-    after_first: int
-    span_ns: int
+    counted: int  # its tokens by usage, without those that usage itself calls hidden
+    streamed: int  # the tokens of its text
+    after_first: int  # those of them that came after the first event; 0 where there was but one event
+    span_ns: int  # from its first event to its last; then the least and the greatest that it may truly have been
     least_span_ns: int
     greatest_span_ns: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoopTotals:
-    """What a snapshot holds that its records do not.
+    """What a snapshot holds that its records do not."""
 
-    Attributes:
-        scheduled: How many requests were to be sent; where time alone bounded the run, how many were sent.
-        warm_connections, repeated_prompts, turns_without_token: As in COUNTERS.
-        partial: Why the run ended early, or None.
-        histograms: LOOP_WAITS, ns.
-    """
-
-    scheduled: int
-    warm_connections: int
+    scheduled: int  # how many requests were to be sent; where time alone bounded the run, how many were sent
+    warm_connections: int  # these are OF_LOOP
     repeated_prompts: int
     turns_without_token: int
-    partial: str | None
-    histograms: dict[str, Histogram]
+    partial: str | None  # why the run ended early, or None
+    histograms: dict[str, Histogram]  # LOOP_WAITS, ns
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> LoopTotals:

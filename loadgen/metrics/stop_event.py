@@ -7,16 +7,12 @@ from loadgen.config.stop_condition import STOP_WHEN, StopCondition
 
 @dataclass(frozen=True, slots=True)
 class StopEvent:
-    """When a condition held.
-
-    Attributes:
-        at_s: When it held, s on the clock.
-        value: What was found: ms of a latency, a share of an error rate, a number of errors; None: it falls among
-            requests that failed.
-    """
+    """When a condition held."""
 
     condition: str
-    at_s: float
+    at_s: float  # when it held, s on the clock
+    # what was found: ms of a latency, a share of an error rate, a number of errors; None: it falls among requests that
+    # failed
     value: float | None
 
     def __str__(self) -> str:

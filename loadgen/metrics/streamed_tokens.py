@@ -65,19 +65,13 @@ def sampled(record: Record, streamed: int) -> SampledAnswer:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Tokens by usage beside tokens in the text.
-
-    Attributes:
-        counted: Their median of tokens by usage, without those that usage itself calls hidden.
-        streamed: Their median of tokens in the text.
-        hides: Whether that is so much that TPOT is taken over the streamed tokens of these answers.
-    """
+    """Tokens by usage beside tokens in the text."""
 
     answers: int
-    counted: float
-    streamed: float
+    counted: float  # their median of tokens by usage, without those that usage itself calls hidden
+    streamed: float  # their median of tokens in the text
     difference: float
-    hides: bool
+    hides: bool  # whether that is so much that TPOT is taken over the streamed tokens of these answers
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Self | None:

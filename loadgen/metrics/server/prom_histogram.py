@@ -9,15 +9,11 @@ from typing import Any, Self
 
 @dataclass(frozen=True)
 class PromHistogram:
-    """Values counted by upper bound.
-
-    Attributes:
-        sum: The sum of all values, in their unit.
-        upto: How many values are no greater than each bound; of the last one, which is infinite, all are.
-    """
+    """Values counted by upper bound."""
 
     count: float
-    sum: float
+    sum: float  # the sum of all values, in their unit
+    # how many values are no greater than each bound; of the last one, which is infinite, all are
     upto: dict[float, float]
 
     def __add__(self, other: PromHistogram) -> PromHistogram:

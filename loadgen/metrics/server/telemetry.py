@@ -21,31 +21,20 @@ FILE_NAME = "telemetry.jsonl"  # in the run's folder: a line for each scrape, an
 
 @dataclass(frozen=True)
 class Gpu:
-    """Readings of one GPU over time.
-
-    Attributes:
-        at_s: When it was read, seconds after the run's clock started.
-        series: The readings of each quantity (`gpus.QUANTITIES`).
-    """
+    """Readings of one GPU over time."""
 
     name: str | None
-    at_s: list[float]
-    series: dict[str, Series]
+    at_s: list[float]  # when it was read, seconds after the run's clock started
+    series: dict[str, Series]  # the readings of each quantity (`gpus.QUANTITIES`)
 
 
 @dataclass(frozen=True)
 class Telemetry:
-    """Metrics of all servers of a run, as if they were one server: they were scraped at the same times.
+    """Metrics of all servers of a run, as if they were one server: they were scraped at the same times."""
 
-    Attributes:
-        sources: The servers that had metrics.
-        gpus: Of this machine, if the server is on it.
-        missing: The URLs of servers that had none, while others had some.
-    """
-
-    sources: tuple[SourceSeries, ...] = ()
-    gpus: tuple[Gpu, ...] = ()
-    missing: tuple[str, ...] = ()
+    sources: tuple[SourceSeries, ...] = ()  # the servers that had metrics
+    gpus: tuple[Gpu, ...] = ()  # of this machine, if the server is on it
+    missing: tuple[str, ...] = ()  # the URLs of servers that had none, while others had some
 
     @property
     def covers(self) -> bool:

@@ -28,20 +28,14 @@ THROUGHPUT = "total_token_throughput"
 
 @dataclass
 class Start:
-    """A start in a block.
-
-    Attributes:
-        on_progress: Called a few times a second with the name of the workload and the progress.
-        asks: Whether it asks the questions of the accuracy gate too.
-        runs: Its runs of the deciding workload, one for each round.
-    """
+    """A start in a block."""
 
     arm: PlannedArm
     trial: Trial
     folder: Path
-    on_progress: OnProgress
-    asks: bool
-    runs: list[WorkloadRun] = field(default_factory=list)
+    on_progress: OnProgress  # called a few times a second with the name of the workload and the progress
+    asks: bool  # whether it asks the questions of the accuracy gate too
+    runs: list[WorkloadRun] = field(default_factory=list)  # its runs of the deciding workload, one for each round
 
 
 class SideBySide:

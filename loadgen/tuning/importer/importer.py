@@ -35,33 +35,22 @@ Numbers = frozenset[tuple[str, float]]  # as they were published
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The place of an entry in the study.
-
-    Attributes:
-        config: Identity of what was served, which may be another arm's.
-        workload: Name of the workload; empty if there is no result.
-    """
+    """The place of an entry in the study."""
 
     arm: PlannedArm
-    config: str
-    workload: str
+    config: str  # identity of what was served, which may be another arm's
+    workload: str  # name of the workload; empty if there is no result
     notes: list[str]
 
 
 @dataclass
 class ImportSummary:
-    """The outcome of importing a file.
-
-    Attributes:
-        imported: The results and failed commands that were added, as trials.
-        again: Number of those that had been imported before.
-        unplaced: Number of those without a matching arm or workload.
-    """
+    """The outcome of importing a file."""
 
     lines: list[str] = field(default_factory=list)
-    imported: list[Trial] = field(default_factory=list)
-    again: int = 0
-    unplaced: int = 0
+    imported: list[Trial] = field(default_factory=list)  # the results and failed commands that were added, as trials
+    again: int = 0  # number of those that had been imported before
+    unplaced: int = 0  # number of those without a matching arm or workload
 
 
 def facts(file: StudyFile) -> dict[str, Any]:

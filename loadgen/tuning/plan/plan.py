@@ -17,30 +17,20 @@ NOISE_STARTS = 3  # of the baseline, to estimate how much starts of the same arm
 
 @dataclass(frozen=True)
 class PlannedArm:
-    """An arm in a step: how it is served, what it is measured with, and how long that may take.
-
-    Attributes:
-        start: Whether the step starts from this arm, which then runs beside the others for comparison.
-        model: Folder, hub name or file that is served.
-        launches: Commands of the servers, one for each replica.
-        identity: Hash of what is served; equal for arms that are served in the same way.
-        workloads: Workloads to run after each start, in order.
-        batches: The same, split where the engine must be restarted because it cannot empty its caches.
-        loads: Estimated time of each workload; None: unknown.
-        same_as: STEP/ARM that was planned before and is served in the same way.
-    """
+    """An arm in a step: how it is served, what it is measured with, and how long that may take."""
 
     step: str
     spec: ArmSpec
-    start: bool
-    model: str
-    launches: list[Launch]
-    identity: str
-    workloads: tuple[str, ...]
+    start: bool  # whether the step starts from this arm, which then runs beside the others for comparison
+    model: str  # folder, hub name or file that is served
+    launches: list[Launch]  # commands of the servers, one for each replica
+    identity: str  # hash of what is served; equal for arms that are served in the same way
+    workloads: tuple[str, ...]  # workloads to run after each start, in order
+    # the same, split where the engine must be restarted because it cannot empty its caches
     batches: tuple[tuple[str, ...], ...]
     until_ready: Span
-    loads: dict[str, Span | None]
-    same_as: str | None
+    loads: dict[str, Span | None]  # estimated time of each workload; None: unknown
+    same_as: str | None  # STEP/ARM that was planned before and is served in the same way
     notes: tuple[str, ...]
 
     @property
@@ -66,24 +56,16 @@ class PlannedArm:
 
 @dataclass(frozen=True)
 class Step:
-    """A stage, or the noise step before all stages, or the confirmation after them.
-
-    Attributes:
-        kind: choice, grid, joint, interactions, noise, confirmation, or drawn for the search of a joint stage.
-        arms: Arms that are known before the step runs, those it starts from first.
-        min_starts, max_starts: Fresh starts of each arm.
-        trials: Maximum number of arms that a joint stage draws.
-        wins: Names of the arms that the plan takes for its winners.
-    """
+    """A stage, or the noise step before all stages, or the confirmation after them."""
 
     name: str
-    kind: str
+    kind: str  # choice, grid, joint, interactions, noise, confirmation, or drawn for the search of a joint stage
     starts_from: tuple[str, ...]
-    arms: tuple[PlannedArm, ...]
-    min_starts: int
+    arms: tuple[PlannedArm, ...]  # arms that are known before the step runs, those it starts from first
+    min_starts: int  # fresh ones of each arm
     max_starts: int
-    trials: int = 0
-    wins: tuple[str, ...] = ()
+    trials: int = 0  # maximum number of arms that a joint stage draws
+    wins: tuple[str, ...] = ()  # names of the arms that the plan takes for its winners
     notes: tuple[str, ...] = ()
 
     @property

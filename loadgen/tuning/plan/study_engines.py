@@ -19,13 +19,9 @@ FIRST_PORT = 8000  # in commands that are only shown; a start chooses free ports
 
 @dataclasses.dataclass(frozen=True)
 class EngineWithVariables:
-    """An engine that also gets the environment variables of an arm.
+    """An engine that also gets the environment variables of an arm."""
 
-    Attributes:
-        engine: The engine, in the version that the study expects.
-    """
-
-    engine: Engine
+    engine: Engine  # the engine, in the version that the study expects
     env: Mapping[str, str]
 
     @property

@@ -18,27 +18,18 @@ WIDTH = ("tensor_parallel", "pipeline_parallel")  # knobs that make room for the
 
 @dataclass(frozen=True, slots=True)
 class ArmSpec:
-    """A configuration and its name in the stage that tries it.
-
-    Attributes:
-        model: Name of the model's variant in the study.
-        raw: All words of each of the engine's own flags, by the flag's name.
-        replicas: Servers that share the requests and the devices.
-        devices: Ids of the accelerators of all replicas; empty: those that the engine finds.
-        changes: Changes that the stage made to the arm it starts from, in order.
-        at: Place in the study file that asks for this arm.
-    """
+    """A configuration and its name in the stage that tries it."""
 
     engine: str
-    model: str
+    model: str  # name of the model's variant in the study
     knobs: Mapping[str, Any]
-    raw: Mapping[str, tuple[str, ...]]
+    raw: Mapping[str, tuple[str, ...]]  # all words of each of the engine's own flags, by the flag's name
     env: Mapping[str, str]
-    replicas: int = 1
-    devices: tuple[str, ...] = ()
+    replicas: int = 1  # servers that share the requests and the devices
+    devices: tuple[str, ...] = ()  # ids of the accelerators of all replicas; empty: those that the engine finds
     name: str = ""
-    changes: tuple[Change, ...] = ()
-    at: At = ()
+    changes: tuple[Change, ...] = ()  # changes that the stage made to the arm it starts from, in order
+    at: At = ()  # place in the study file that asks for this arm
 
     @property
     def words(self) -> tuple[str, ...]:
