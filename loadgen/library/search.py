@@ -16,8 +16,9 @@ from loadgen.config.serialize import differences
 from loadgen.config.settings import RunSettings
 from loadgen.errors import LoadgenError
 from loadgen.library.accepted import accepted_for_series, check_callback
-from loadgen.library.run import OnProgress, in_new_loop, refuse_running_loop
+from loadgen.library.run import OnProgress, ignore
 from loadgen.library.saved_files import SavedSeries
+from loadgen.library.synchronous import synchronous
 from loadgen.metrics.progress import Progress
 from loadgen.report.result.series import Point
 from loadgen.runner import run as runner
@@ -33,8 +34,8 @@ async def search(
     settings: RunSettings,
     *,
     over: AxisName = "rate",
-    on_progress: OnProgress = lambda progress: None,
-    on_point: OnPoint = lambda point: None,
+    on_progress: OnProgress = ignore,
+    on_point: OnPoint = ignore,
 ) -> SavedSeries:
     """Find the highest request rate, or concurrency, at which a server meets the limits of `settings.slo`.
 
@@ -77,20 +78,7 @@ async def search(
         return SavedSeries.from_dict(found.data.to_dict())
 
 
-def search_sync(
-    settings: RunSettings,
-    *,
-    over: AxisName = "rate",
-    on_progress: OnProgress = lambda progress: None,
-    on_point: OnPoint = lambda point: None,
-) -> SavedSeries:
-    """Call `search` where no event loop runs; it makes one, on uvloop.
-
-    Raises:
-        BadInput: An event loop runs already; or as `search`.
-    """
-    refuse_running_loop("search_sync", "await loadgen.search(...)")
-    return in_new_loop(search(settings, over=over, on_progress=on_progress, on_point=on_point))
+search_sync = synchronous(search)
 
 
 class _Runs:

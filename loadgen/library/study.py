@@ -7,7 +7,8 @@ from typing import Any
 
 from loadgen.config.python_names import python_names
 from loadgen.library.accepted import check_callback, check_path
-from loadgen.library.run import OnProgress, in_new_loop, refuse_running_loop
+from loadgen.library.run import OnProgress, ignore
+from loadgen.library.synchronous import synchronous
 from loadgen.metrics.progress import Progress
 from loadgen.tuning import report
 from loadgen.tuning.execute import conductor
@@ -93,8 +94,8 @@ async def tune(
     study: str | Path,
     *,
     store: str | Path | None = None,
-    on_progress: OnProgress = lambda progress: None,
-    on_trial: OnTrial = lambda study: None,
+    on_progress: OnProgress = ignore,
+    on_trial: OnTrial = ignore,
 ) -> SavedStudy:
     """Run a study until it is over or its budget is spent, or go on with it from its store, as `loadgen tune run` does.
 
@@ -123,20 +124,7 @@ async def tune(
         return await carry_out(file, folder, _Callbacks(folder, on_progress, on_trial))
 
 
-def tune_sync(
-    study: str | Path,
-    *,
-    store: str | Path | None = None,
-    on_progress: OnProgress = lambda progress: None,
-    on_trial: OnTrial = lambda study: None,
-) -> SavedStudy:
-    """Call `tune` where no event loop runs; it makes one, on uvloop.
-
-    Raises:
-        BadInput: An event loop runs already; or as `tune`.
-    """
-    refuse_running_loop("tune_sync", "await loadgen.tune(...)")
-    return in_new_loop(tune(study, store=store, on_progress=on_progress, on_trial=on_trial))
+tune_sync = synchronous(tune)
 
 
 def load_study(path: str | Path) -> SavedStudy:

@@ -124,9 +124,7 @@ class Column:
         self._name = name
 
     def __get__(self, snapshot: Snapshot, owner: type) -> Int64s:
-        import numpy as np  # never in a measuring process: it takes a tenth of a second, and 20 MB
-
-        found: Int64s = np.frombuffer(snapshot.rows, dtype=[*ROW_COLUMNS])[self._name].astype(np.int64)
+        found: Int64s = _array(snapshot.rows, [*ROW_COLUMNS])[self._name].astype("i8")
         vars(snapshot)[self._name] = found
         return found
 
@@ -276,16 +274,12 @@ class Snapshot:
     @property
     def retried(self) -> NDArray[Any]:
         """`retries` as an array with the fields RETRY_COLUMNS, shape (requests,); not to be written to."""
-        import numpy as np
-
-        return np.frombuffer(self.retries, dtype=[*RETRY_COLUMNS])
+        return _array(self.retries, [*RETRY_COLUMNS])
 
     @property
     def bins(self) -> Int64s:
         """Output tokens per BIN_NS of the run, shape (bins,); not to be written to."""
-        import numpy as np
-
-        return np.frombuffer(self.token_counts, dtype=np.int64)
+        return _array(self.token_counts, "i8")
 
     @property
     def failed(self) -> Int64s:
@@ -345,6 +339,12 @@ def first_examples(examples: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     were never sent were the first to end.
     """
     return sorted(examples, key=lambda one: int(one["index"]))[: Snapshot.EXAMPLES]
+
+
+def _array(data: bytes | array[int], dtype: Any) -> NDArray[Any]:
+    import numpy as np  # never in a measuring process: it takes a tenth of a second, and 20 MB
+
+    return np.frombuffer(data, dtype=dtype)
 
 
 def _added(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:

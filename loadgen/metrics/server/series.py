@@ -59,7 +59,7 @@ class Scrape(WithTtft):
 
 @dataclass(frozen=True, kw_only=True)
 class SourceSeries(WithTtft):
-    """Metrics of one source over a run: lists have an item for each scrape, `ttft` what came from the first to the last."""
+    """Metrics of one source over a run: lists have an item for each scrape, `ttft` what came between first and last."""
 
     url: str  # as in `Source`, like `target`
     target: str

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import orjson
 
@@ -16,6 +17,7 @@ from loadgen.metrics.server.series import LAST, TICK, Scrape, Series, SourceSeri
 from loadgen.util.gpus import QUANTITIES
 from loadgen.util.tail import TailReader
 
+T = TypeVar("T")
 FILE_NAME = "telemetry.jsonl"  # in the run's folder: a line for each scrape, and one for each reading of the GPUs
 
 
@@ -49,8 +51,8 @@ class Telemetry:
     @property
     def ttft(self) -> PromHistogram | None:
         """Histogram of the servers' times to first token, seconds; None unless each server has one."""
-        found = [source.ttft for source in self.sources if source.ttft is not None]
-        return reduce(add, found) if found and len(found) == len(self.sources) else None
+        found = self._of_each(source.ttft for source in self.sources)
+        return reduce(add, found) if found else None
 
     @property
     def fastest_ms(self) -> float | None:
@@ -60,14 +62,18 @@ class Telemetry:
 
     def increase(self, quantity: str) -> float | None:
         """Return the increase of a counter during the run; None unless each source has it."""
-        known = [grown for source in self.sources if (grown := source.increase(quantity)) is not None]
-        return sum(known) if known and len(known) == len(self.sources) else None
+        known = self._of_each(source.increase(quantity) for source in self.sources)
+        return sum(known) if known else None
 
     def last(self, level: str) -> float | None:
         """Return a gauge at the last scrape, after the run; None unless every source had it then."""
-        values = [source.series.get(level, [None])[-1] for source in self.sources]
+        known = self._of_each(source.series.get(level, [None])[-1] for source in self.sources)
+        return together(level, known) if known else None
+
+    def _of_each(self, values: Iterable[T | None]) -> list[T]:
+        """Return the values of the sources; nothing unless each source has one."""
         known = [value for value in values if value is not None]
-        return together(level, known) if known and len(known) == len(values) else None
+        return known if len(known) == len(self.sources) else []
 
     def grew_after(self, quantity: str) -> bool:
         """Return whether a counter of any source rose between its first and its last scrape after the run."""
@@ -116,7 +122,7 @@ class Telemetry:
         return [
             (at_s, together(quantity, values))
             for column, at_s, moment in zip(columns, first.at_s, first.moments, strict=False)
-            if moment == TICK and len(values := [value for value in column if value is not None]) == len(self.sources)
+            if moment == TICK and (values := self._of_each(column))
         ]
 
     def levels(self, quantity: str) -> list[float]:

@@ -64,18 +64,20 @@ def _cases(model: ReportModel, baseline: ArmResult) -> Chart | None:
     if not shown:
         return None
     both = {name: rows for name, rows in bars.items() if rows}
-    marks = tuple(
-        Bars(
-            name,
-            [place for place, _, _ in rows],
-            [0.0] * len(rows),
-            [share for _, share, _ in rows],
-            "base" if name == "baseline" else "first",
-            [label for _, _, label in rows],
-            thickness=0.36 if len(both) > 1 else 0.6,
+    marks = []
+    for name, rows in both.items():
+        places, shares, labels = map(list, zip(*rows, strict=True))
+        marks.append(
+            Bars(
+                name,
+                places,
+                [0.0] * len(rows),
+                shares,
+                "base" if name == "baseline" else "first",
+                labels,
+                thickness=0.36 if len(both) > 1 else 0.6,
+            )
         )
-        for name, rows in both.items()
-    )
     highest = max(share for rows in both.values() for _, share, _ in rows)
     return Chart(
         title=f"{model.label} by workload",
