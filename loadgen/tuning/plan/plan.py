@@ -44,14 +44,11 @@ class PlannedArm:
         return f"{self.step}/{self.name}"
 
     @property
-    def min_s(self) -> float:
-        """Shortest usual time of a start with its workloads, without those of unknown time."""
-        return len(self.batches) * self.until_ready.min_s + sum(span.min_s for span in self.loads.values() if span)
-
-    @property
-    def max_s(self) -> float:
-        """Longest usual time of a start with its workloads, without those of unknown time."""
-        return len(self.batches) * self.until_ready.max_s + sum(span.max_s for span in self.loads.values() if span)
+    def seconds(self) -> tuple[float, float]:
+        """Shortest and longest usual time of a start with its workloads, without those of unknown time."""
+        known, starts = [span for span in self.loads.values() if span], len(self.batches)
+        low = starts * self.until_ready.min_s + sum(span.min_s for span in known)
+        return low, starts * self.until_ready.max_s + sum(span.max_s for span in known)
 
 
 @dataclass(frozen=True)
@@ -91,9 +88,10 @@ class Step:
         if self.idle:
             return 0.0, 0.0
         if self.trials:
-            return self.starts[0] * self.arms[0].min_s, self.starts[1] * self.arms[0].max_s
-        times = [(arm.min_s, arm.max_s) for arm in self.arms]
-        return self.min_starts * sum(low for low, _ in times), self.max_starts * sum(high for _, high in times)
+            low, high = self.arms[0].seconds
+            return self.starts[0] * low, self.starts[1] * high
+        lows, highs = zip(*(arm.seconds for arm in self.arms), strict=True)
+        return self.min_starts * sum(lows), self.max_starts * sum(highs)
 
     def order(self, seed: int, block: int) -> list[str]:
         """Return the names of the arms in the random order in which a block starts them.

@@ -18,7 +18,7 @@ MAX_REASONS, MAX_RUNS = 3, 3  # of SUSPECT runs: reasons that are shown, and run
 
 def warnings(model: ReportModel) -> Iterator[Block]:
     """Yield the notes at the top of the page about results of limited value."""
-    if model.simulated:
+    if any(run.findings.simulated for run in model.runs):
         text = "These numbers describe loadgen's simulator, not a real server."
         yield Note("danger", "SIMULATED ENGINE", (Paragraph(line(text)),))
     if model.published:
@@ -189,8 +189,8 @@ def _difference(model: ReportModel, arm: ArmResult) -> list[str | Span]:
 
 def _nothing_feasible(model: ReportModel) -> Iterator[Block]:
     yield Paragraph(line(Span("No arm that ran met the limits of the study.", Tone.STRONG)))
-    closest = model.closest
-    if closest is not None:
+    if model.findings.closest is not None:
+        _, closest = model.findings.closest
         why = f": {closest.why}" if closest.why else ""
         yield Paragraph(line("The closest was ", Span(closest.name, Tone.CODE), why))
         yield from _command(closest, model, "info")

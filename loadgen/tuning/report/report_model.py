@@ -110,13 +110,14 @@ class ReportModel:
     """
 
     def __init__(self, findings: Findings, facts: Mapping[str, Any]) -> None:
-        self.findings, self.facts, self.study = findings, facts, findings.study
+        self.facts, self.study = facts, findings.study
         objective = self.study.objective
         self.label, self.unit = LABELS[objective.metric], METRICS[objective.metric].unit
         self.workload, self.more_is_better = objective.workload, objective.more_is_better
         self.published = findings.published
-        filled = (with_workload_results(step, self.study, published=self.published) for step in findings.steps)
-        self.steps = tuple(StageSummary(step, self.more_is_better, self.workload) for step in filled)
+        filled = [with_workload_results(step, self.study, published=self.published) for step in findings.steps]
+        self.findings = replace(findings, steps=tuple(filled))
+        self.steps = [StageSummary(step, self.more_is_better, self.workload) for step in filled]
 
     @property
     def stages(self) -> list[StageSummary]:
@@ -126,8 +127,7 @@ class ReportModel:
     @property
     def confirmation(self) -> StageSummary | None:
         """The comparison of baseline and winner in fresh starts; None before it begins."""
-        last = self.steps[-1] if self.steps else None
-        return last if last is not None and last.found.step.kind == CONFIRMATION else None
+        return self.steps[-1] if self.findings.confirmation else None
 
     @property
     def baseline(self) -> ArmResult | None:
@@ -142,17 +142,15 @@ class ReportModel:
         Before the confirmation the two ran in different steps, so their difference has no bounds.
         """
         if self.confirmation is not None:
-            return next(iter(self.confirmation.rivals), None)
+            return self.findings.finalist
         adopted = next((stage.adopted for stage in reversed(self.stages) if stage.adopted), None)
         if adopted is None or self.baseline is None:
             return None
-        others = self.baseline.workloads
-        apart = {
-            name: difference_of(result, others[name], None, self.study, self._apart)
-            for name, result in adopted.workloads.items()
-            if name in others
-        }
-        results = {name: replace(each, difference=apart.get(name)) for name, each in adopted.workloads.items()}
+        results = {}
+        for name, result in adopted.workloads.items():
+            other = self.baseline.workloads.get(name)
+            apart = difference_of(result, other, None, self.study, self._apart) if other else None
+            results[name] = replace(result, difference=apart)
         return replace(adopted, workloads=results)
 
     @property
@@ -175,24 +173,10 @@ class ReportModel:
         """The deciding workload, then the others in the order of the study."""
         return sorted(self.study.workloads, key=lambda name: name != self.workload)
 
-    @property
-    def simulated(self) -> bool:
-        """Whether any run was of the simulator."""
-        return any(run.findings.simulated for run in self.runs)
-
     @cached_property
     def runs(self) -> list[WorkloadRun]:
         """All runs."""
         return [run for trial in self.findings.trials for run in trial.runs.values()]
-
-    @property
-    def closest(self) -> ArmResult | None:
-        """The arm that came closest to the limits of the study; None: no arm ran."""
-        found = self.findings.closest
-        if found is None:
-            return None
-        step, arm = found
-        return next(each.found.arm(arm.name) for each in self.steps if each.name == step.step.name)
 
     @property
     def hardware(self) -> str:
