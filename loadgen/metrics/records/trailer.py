@@ -7,7 +7,7 @@ from typing import Any, Self
 from loadgen.core.histogram import Histogram
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.metrics.server_call import ServerCall
-from loadgen.metrics.snapshot import LoopTotals
+from loadgen.metrics.snapshot import OF_LOOP, LoopTotals
 from loadgen.metrics.stop_event import StopEvent
 from loadgen.metrics.worker_report import WorkerReport
 
@@ -99,9 +99,7 @@ class RunTrailer:
         )
         totals = LoopTotals(
             scheduled=data["scheduled"],
-            warm_connections=data["warm_connections"],
-            repeated_prompts=data.get("repeated_prompts", 0),  # older files do not have it
-            turns_without_token=data.get("turns_without_token", 0),
+            **{name: data.get(name, 0) for name in OF_LOOP},  # older files do not have all of them
             partial=data["partial"],
             histograms={name: Histogram.from_dict(counts) for name, counts in data["histograms"].items()},
         )

@@ -129,13 +129,9 @@ def combined(rounds: Sequence[WorkloadRun]) -> WorkloadRun:
     found = [_disturbance(run) for run in rounds]
     ranked = sorted(rounds, key=lambda run: run.summary.get(THROUGHPUT) or 0.0)
     middle = ranked[(len(ranked) - 1) // 2]
-    mean = Disturbance(
-        others_cores=fmean(each.others_cores for each in found),
-        stolen_share=fmean(each.stolen_share for each in found),
-        client_error=fmean(each.client_error or 0.0 for each in found),
-        cores=found[0].cores,
-        quiet=False,
-    )
+    parts = ("others_cores", "stolen_share", "client_error")
+    means = {name: fmean(getattr(each, name) or 0.0 for each in found) for name in parts}
+    mean = Disturbance(**means, cores=found[0].cores, quiet=False)
     judged = {
         **middle.summary["loadgen"],
         "disturbance": to_json_values(mean),

@@ -12,7 +12,7 @@ from loadgen.core.histogram import Histogram
 from loadgen.errors import BadInput
 from loadgen.report.distribution import percentiles_by_nines
 from loadgen.report.html import Bars, Chart, Curve, Dots, Drawing, Linear, Names, Nines, Panel
-from loadgen.report.html.charts.chart import Look
+from loadgen.report.html.charts.chart import BarLook, Look
 from loadgen.tuning.execute.arm_result import ArmResult, WorkloadResult
 from loadgen.tuning.execute.trial import WorkloadRun
 from loadgen.tuning.report.report_model import ReportModel
@@ -95,25 +95,22 @@ def _waterfall(model: ReportModel, baseline: ArmResult) -> Chart | None:
     level = baseline.workloads[model.workload].achieved if model.workload in baseline.workloads else None
     if not steps or level is None:
         return None
-    rows: list[tuple[str, float, float, Any, str]] = [("baseline", 0.0, level, "base", brief(level))]
+    bars = {"baseline": Bars("", [0], [0.0], [level], "base", [brief(level)])}
     for name, share in steps:
-        after = level * (1 + share)
-        look = "gain" if (share > 0) == model.more_is_better else "loss"
-        rows.append((name, min(level, after), max(level, after), look, signed(share)))
-        level = after
+        low, high = sorted((level, level * (1 + share)))
+        look: BarLook = "gain" if (share > 0) == model.more_is_better else "loss"
+        bars[name] = Bars("", [len(bars)], [low], [high], look, [signed(share)])
+        level *= 1 + share
     final = model.finalist.workloads.get(model.workload) if model.finalist and model.confirmation else None
     if final is not None and final.achieved is not None:
         name = "winner, single run" if model.published else "confirmation"
-        rows.append((name, 0.0, final.achieved, "first", brief(final.achieved)))
-    marks = tuple(
-        Bars("", [place], [low], [high], look, [text]) for place, (_, low, high, look, text) in enumerate(rows)
-    )
+        bars[name] = Bars("", [len(bars)], [0.0], [final.achieved], "first", [brief(final.achieved)])
     return Chart(
         title="From the baseline to the winner",
         about=f"Change of the {model.label} by each arm from the baseline to the winner",
         along=model.unit,
-        scale=Linear.over(model.unit, [max(high for _, _, high, _, _ in rows) * LABEL_SPACE]),
-        panels=(_rows_panel(f"{model.label} ({model.unit})", [row[0] for row in rows], marks),),
+        scale=Linear.over(model.unit, [max(bar.highs[0] for bar in bars.values()) * LABEL_SPACE]),
+        panels=(_rows_panel(f"{model.label} ({model.unit})", list(bars), list(bars.values())),),
     )
 
 
