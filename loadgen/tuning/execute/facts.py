@@ -9,7 +9,6 @@ from typing import Any
 from loadgen.config.target import SIMULATOR
 from loadgen.errors import BadInput
 from loadgen.tuning.execute import joint_search
-from loadgen.tuning.execute.fact_names import fact_name
 from loadgen.tuning.execute.hardware import Accelerators
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec import questions
@@ -26,6 +25,20 @@ logger = logging.getLogger("loadgen")
 LOCAL = ("/", "./", "../", "~")  # beginnings of a path, in contrast to a hub name
 RUN, IMPORTED = "run", "import"  # source of the trials in a store
 GROUNDS = ("host", "builds", "data", "questions")
+# Names for readers: of facts and their parts, and of the parts of each data set.
+_NAMES: dict[At, str] = {
+    ("loadgen",): "version of loadgen",
+    ("host",): "machine",
+    ("host", "name"): "machine",
+    ("host", "cpu"): "processor",
+    ("host", "cores"): "processor cores that loadgen may use",
+    ("host", "gpus"): "accelerators",
+    ("accelerators_from",): "accelerators named by",
+    ("builds",): "versions of engines",
+    ("data",): "data sets",
+    ("questions",): "questions, SHA-256",
+}
+_OF_DATA = {"path": "file", "bytes": "bytes", "sha256": "SHA-256"}
 
 
 def gather(study: Study, planner: Planner, text: str) -> dict[str, Any]:
@@ -103,6 +116,17 @@ def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], folder: P
             was, is_ = _at(before, at), _at(now, at)
             problem = f"{fact_name(at)}: {is_} now, but {was} when the store was begun"
             raise BadInput(str(folder), problem, "begin another store with --store: results would not be comparable")
+
+
+def fact_name(at: At) -> str:
+    """Return the name of a fact, or of a part of it."""
+    if at in _NAMES:
+        return _NAMES[at]
+    kind, of, *part = map(str, at)
+    if kind == "builds":
+        return f"version of {of}"
+    assert kind == "data", at
+    return ", ".join([f"data of {of}", *(_OF_DATA[name] for name in part)])
 
 
 def _first_change(before: Any, now: Any, at: At) -> At | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from loadgen.report.html import Line, Span, Table, Tone, cell, line
 from loadgen.tuning.execute.arm_result import ArmResult, Verdict, WorkloadResult
-from loadgen.tuning.execute.fact_names import fact_name
+from loadgen.tuning.execute.facts import fact_name
 from loadgen.tuning.report.arm_text import DIGITS, difference_text, numbers, score
 from loadgen.tuning.report.findings_text import time_spent
 from loadgen.tuning.report.report_model import ReportModel, StageSummary
