@@ -69,7 +69,7 @@ async def search(
         found = LoadSearch(asked, over, chosen)
         async with runner.serving(found.first_settings, on_progress) as server:
             try:
-                await _Runs(found, server, on_progress, on_point).execute()
+                await _execute(found, server, on_progress, on_point)
             except LoadgenError as error:
                 if not found.data.points:
                     raise
@@ -81,25 +81,18 @@ async def search(
 search_sync = synchronous(search)
 
 
-class _Runs:
-    """The runs of one search at one server."""
+async def _execute(found: LoadSearch, server: Server, on_progress: OnProgress, on_point: OnPoint) -> None:
+    """Carry out the runs of a search at one server."""
+    data, reported = found.data, 0
 
-    def __init__(self, found: LoadSearch, server: Server, on_progress: OnProgress, on_point: OnPoint) -> None:
-        self._found, self._server, self._on_progress, self._on_point = found, server, on_progress, on_point
-        self._reported = 0
-
-    async def execute(self) -> None:
-        await self._found.execute(self._server.settings, self._measure, _records, on_level=self._report)
-
-    async def _measure(self, settings: RunSettings, name: str, stop: StopRule) -> Result:
-        found, server, data = self._found, self._server, self._found.data
+    async def measure(settings: RunSettings, name: str, stop: StopRule) -> Result:
         if data.points:
             data.notes += await server.flush()
         asked = found.settings.replace(**differences(server.settings, settings)).checked()
         async with open_participant(asked, own_loop=True) as participant:
 
             def watch(progress: Progress) -> None:
-                self._on_progress(progress)
+                on_progress(progress)
                 if (why := stop(progress)) is not None:
                     participant.abort(why)
 
@@ -109,11 +102,13 @@ class _Runs:
         data.points.append(report.series.make_point(level, result, result.snapshot, limits=data.slo, saved=[]))
         return result
 
-    def _report(self) -> None:
-        points = self._found.data.points
-        for point in points[self._reported :]:
-            self._on_point(point)
-        self._reported = len(points)
+    def report_points() -> None:
+        nonlocal reported
+        for point in data.points[reported:]:
+            on_point(point)
+        reported = len(data.points)
+
+    await found.execute(server.settings, measure, _records, on_level=report_points)
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from loadgen.tuning.spec.stages import Joint
 from loadgen.tuning.spec.strict_model import At, AtFault
 from loadgen.tuning.spec.study import Study
 from loadgen.util import machine
+from loadgen.util.plugins import find
 from loadgen.version import __version__
 from loadgen.workload.datasets import rules
 from loadgen.workload.files import file_hash
@@ -60,7 +61,7 @@ def gather(study: Study, planner: Planner, text: str) -> dict[str, Any]:
             "gpus": list(accelerators.names),
         },
         "accelerators_from": accelerators.tool,
-        "builds": {name: planner.engines.installed(name) for name in study.engines},
+        "builds": {name: find("engines", name).version() for name in study.engines},
         "data": _data(planner),
         "questions": None if gate is None else questions.sha256(questions.read(gate.file or questions.OWN)),
     }

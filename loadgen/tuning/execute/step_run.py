@@ -170,7 +170,7 @@ class StepRun:
         for before, name in itertools.combinations(names, 2):
             other, arm = self._arms[before], self._arms[name]
             ran = arm.values and other.values and Verdict.SAME_AS not in (arm.verdict, other.verdict)
-            if ran and same_config(other, arm, self._planner.engines.names(arm.planned.spec), in_flight):
+            if ran and same_config(other, arm, self._planner.engines.knobs(arm.planned.spec.engine), in_flight):
                 self._update(name, verdict=Verdict.SAME_AS, reason=other.name)
 
     def _compare(self, blocks: int) -> None:

@@ -1,6 +1,6 @@
 """Checks that an arm can be served on the study's hardware; an error names its place in the study file."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from loadgen.config.data import TRACE
 from loadgen.config.settings import RunSettings
@@ -53,7 +53,7 @@ def engine_refusal(study: Study, spec: ArmSpec, error: BadInput) -> AtFault:
     return AtFault(place, f"{part}: {error.problem}" if part else error.problem, error.remedy)
 
 
-def check_condition(study: Study, number: int, knobs: Callable[[str], Sequence[str]]) -> None:
+def check_condition(study: Study, number: int, knobs: Callable[[str], Iterable[str]]) -> None:
     """Check the names in a grid's condition.
 
     Raises:

@@ -75,23 +75,15 @@ class StudyEngines:
         """Return the engine of an arm, for a launcher."""
         return EngineWithVariables(self._engines[arm.engine], arm.env)
 
-    def knobs(self, engine: str) -> list[str]:
-        """Return the names of an engine's knobs."""
-        return list(self._engines[engine].knobs())
+    def knobs(self, engine: str) -> Mapping[str, str]:
+        """Return an engine's own name of each of its knobs."""
+        return self._engines[engine].knobs()  # type: ignore[no-any-return]
 
     def known_knobs(self, arm: ArmSpec) -> list[str]:
         """Return the names of the knobs that engines share, and if an arm has others, of all those of its engine."""
         if arm.knobs.keys() <= set(self._all_knobs):  # the engine may start a program to know its own
             return list(self._all_knobs)
         return list(dict.fromkeys((*self._all_knobs, *self.knobs(arm.engine))))
-
-    def installed(self, engine: str) -> str | None:
-        """Return the version of an engine that is installed here; None: unknown."""
-        return find("engines", engine).version()  # type: ignore[no-any-return]
-
-    def names(self, arm: ArmSpec) -> Mapping[str, str]:
-        """Return the engine's own name of each knob of an arm."""
-        return self.engine(arm).knobs()
 
     def launches(self, arm: ArmSpec) -> list[Launch]:
         """Return the command of each replica, with a port and a folder as examples.
