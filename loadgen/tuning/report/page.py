@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -224,9 +225,10 @@ def _sign(before: ArmResult, arm: ArmResult, stage: StageSummary, model: ReportM
     """Return what stands between two arms: a comma where nothing shows how they compare."""
     if model.published:
         return ", "
-    if stage.differ(before, arm):
+    (low, high), (next_low, next_high) = stage.bounds(before), stage.bounds(arm)
+    if low > next_high if model.more_is_better else high < next_low:
         return " > " if model.more_is_better else " < "
-    return " ≈ " if stage.compared(before, arm) else ", "
+    return " ≈ " if all(map(math.isfinite, (low, high, next_low, next_high))) else ", "
 
 
 def _score(arm: ArmResult, model: ReportModel) -> str:

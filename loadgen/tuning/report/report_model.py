@@ -73,20 +73,7 @@ class StageSummary:
         able = [arm for arm in self.ranked if arm.name != self.found.reference]
         return self.adopted or next(iter(able or self.rivals), None)
 
-    def tried(self, identity: str) -> ArmResult | None:
-        """Return the arm, apart from the reference, that serves this configuration; None: there is none."""
-        return next((arm for arm in self.rivals if arm.planned.identity == identity), None)
-
-    def differ(self, better: ArmResult, worse: ArmResult) -> bool:
-        """Return whether the bounds of two arms show that the first is better."""
-        (low, high), (other_low, other_high) = self._bounds(better), self._bounds(worse)
-        return low > other_high if self.more_is_better else high < other_low
-
-    def compared(self, *arms: ArmResult) -> bool:
-        """Return whether all of these arms have bounds."""
-        return all(math.isfinite(bound) for arm in arms for bound in self._bounds(arm))
-
-    def _bounds(self, arm: ArmResult) -> tuple[float, float]:
+    def bounds(self, arm: ArmResult) -> tuple[float, float]:
         """Return the bounds of an arm's difference from the reference, unbounded where nothing was compared."""
         result = arm.workloads.get(self.workload)
         if arm.name == self.found.reference:
@@ -204,7 +191,8 @@ class ReportModel:
         found: list[tuple[str, ArmResult]] = []
         wanted: str | None = None  # identity of the arm before the first one found
         for stage in reversed(self.stages):
-            arm, reference = stage.adopted if wanted is None else stage.tried(wanted), stage.reference
+            tried = (rival for rival in stage.rivals if rival.planned.identity == wanted)
+            arm, reference = stage.adopted if wanted is None else next(tried, None), stage.reference
             if arm is None or reference is None:
                 continue
             found.append((f"{stage.name}/{arm.name}", arm))
