@@ -17,6 +17,7 @@ class Reachability:
             that is not open in time, is neither that nor a refusal.
         refused_s: The first connection that was refused after that, or closed before a byte of a response; None where
             none was.
+        last_s: The last connection that was refused.
         why: The system's message for it.
     """
 

@@ -186,10 +186,12 @@ class Snapshot:
 
     Attributes:
         start_ns: When the clock of the run started, the same for all parts.
+        scheduled: Requests that were to be sent.
         outcomes: Requests by their class, "status(404)" spelled out.
         examples: For each class that is not ok, the first few requests: index, phase, detail.
         finishes: Finish reasons of ok requests, and how many had each.
         early_stops: What ended the ok requests that brought fewer tokens than asked, and how many it ended.
+        counters: The sums named in COUNTERS.
         histograms: The DISTRIBUTIONS, in ns.
         lower, upper: The LATENCIES, in ns, if every value were the least and the greatest that it may truly have been.
         rows: A ROW for each request that a transport was given and that has ended, in any order. `index`, `sent`,
