@@ -188,7 +188,7 @@ def _cut_short(run: RunData) -> Check:
     """
     if (run.snapshot.partial or "").startswith(ENDED_BY_SEARCH):
         return inapplicable(CUT_SHORT, ENDED_BY_SEARCH)
-    if run.stopped is not None:
+    if run.trailer.stopped is not None:
         return inapplicable(CUT_SHORT, f"{stop_condition.STOP_WHEN} asked for it")
     snapshot, lost = run.snapshot, lost_text(run.snapshot.cut_off, run.snapshot.never_sent)
     is_short = bool(lost) or _ended_before_its_time(run)

@@ -10,14 +10,14 @@ FAILED, NOT_BUSY = "server call failed", "profiler not started"
 
 def checks(run: RunData) -> Iterator[Check]:
     """Check the calls; nothing where none was asked for."""
-    failed = [f"{call.error}" for call in run.calls if call.error is not None]
-    if run.calls:
+    failed = [f"{call.error}" for call in run.trailer.calls if call.error is not None]
+    if run.trailer.calls:
         advice = "what the call was to do was not done: read the server's log"
         value = f"POST {failed[0]}" if failed else "all succeeded"
         yield Check(FAILED, not failed, value, "0", advice, counts=False)
     threshold = run.settings.profile_batch_threshold
     if threshold is not None:
-        started = any(call.moment == "during" for call in run.calls)
+        started = any(call.moment == "during" for call in run.trailer.calls)
         most = max(run.telemetry.levels("running"), default=None)
         value, advice = "started", "lower --profile-batch-threshold, or raise the load; metrics are read once a second"
         if not started:

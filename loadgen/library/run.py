@@ -1,15 +1,14 @@
 """One run in the caller's event loop, or in one of its own."""
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable
 
 from loadgen import report
 from loadgen.config.python_names import python_names
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput, LoadgenError
+from loadgen.errors import LoadgenError
 from loadgen.library.accepted import accepted, check_callback, check_dataset
+from loadgen.library.synchronous import synchronous
 from loadgen.metrics.progress import Progress
 from loadgen.runner import run as runner
 from loadgen.runner.participant import Participant
@@ -17,7 +16,10 @@ from loadgen.runner.run_result import Result
 from loadgen.workload.prompt import Dataset
 
 OnProgress = Callable[[Progress], None]
-T = TypeVar("T")
+
+
+def ignore(_: object) -> None:
+    """Do nothing, as the default of callbacks."""
 
 
 class UnsavedResult(LoadgenError):
@@ -36,7 +38,7 @@ async def run(
     settings: RunSettings | None = None,
     *,
     dataset: Dataset | None = None,
-    on_progress: OnProgress = lambda progress: None,
+    on_progress: OnProgress = ignore,
 ) -> Result:
     """Carry out one run in the running event loop, and write the files that the settings ask for.
 
@@ -71,34 +73,4 @@ async def carry_out(
     return result
 
 
-def run_sync(
-    settings: RunSettings | None = None,
-    *,
-    dataset: Dataset | None = None,
-    on_progress: OnProgress = lambda progress: None,
-) -> Result:
-    """Call `run` where no event loop runs; it makes one, on uvloop.
-
-    Raises:
-        BadInput: An event loop runs already; or as `run`.
-    """
-    refuse_running_loop("run_sync", "await loadgen.run(...), or loadgen_run_async in a test")
-    return in_new_loop(run(settings, dataset=dataset, on_progress=on_progress))
-
-
-def refuse_running_loop(function: str, remedy: str) -> None:
-    """Refuse the synchronous form of a function where an event loop runs.
-
-    Raises:
-        BadInput: It does.
-    """
-    with contextlib.suppress(RuntimeError):  # there is none
-        asyncio.get_running_loop()
-        raise BadInput(function, "an event loop runs here already", remedy)
-
-
-def in_new_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in an event loop of its own, on uvloop."""
-    import uvloop
-
-    return uvloop.run(work)
+run_sync = synchronous(run, "await loadgen.run(...), or loadgen_run_async in a test")

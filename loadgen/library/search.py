@@ -16,8 +16,9 @@ from loadgen.config.serialize import differences
 from loadgen.config.settings import RunSettings
 from loadgen.errors import LoadgenError
 from loadgen.library.accepted import accepted_for_series, check_callback
-from loadgen.library.run import OnProgress, in_new_loop, refuse_running_loop
+from loadgen.library.run import OnProgress, ignore
 from loadgen.library.saved_files import SavedSeries
+from loadgen.library.synchronous import synchronous
 from loadgen.metrics.progress import Progress
 from loadgen.report.result.series import Point
 from loadgen.runner import run as runner
@@ -33,8 +34,8 @@ async def search(
     settings: RunSettings,
     *,
     over: AxisName = "rate",
-    on_progress: OnProgress = lambda progress: None,
-    on_point: OnPoint = lambda point: None,
+    on_progress: OnProgress = ignore,
+    on_point: OnPoint = ignore,
 ) -> SavedSeries:
     """Find the highest request rate, or concurrency, at which a server meets the limits of `settings.slo`.
 
@@ -68,7 +69,7 @@ async def search(
         found = LoadSearch(asked, over, chosen)
         async with runner.serving(found.first_settings, on_progress) as server:
             try:
-                await _Runs(found, server, on_progress, on_point).execute()
+                await _execute(found, server, on_progress, on_point)
             except LoadgenError as error:
                 if not found.data.points:
                     raise
@@ -77,48 +78,21 @@ async def search(
         return SavedSeries.from_dict(found.data.to_dict())
 
 
-def search_sync(
-    settings: RunSettings,
-    *,
-    over: AxisName = "rate",
-    on_progress: OnProgress = lambda progress: None,
-    on_point: OnPoint = lambda point: None,
-) -> SavedSeries:
-    """Call `search` where no event loop runs; it makes one, on uvloop.
-
-    Raises:
-        BadInput: An event loop runs already; or as `search`.
-    """
-    refuse_running_loop("search_sync", "await loadgen.search(...)")
-    return in_new_loop(search(settings, over=over, on_progress=on_progress, on_point=on_point))
+search_sync = synchronous(search)
 
 
-class _Runs:
-    """The runs of one search at one server.
+async def _execute(found: LoadSearch, server: Server, on_progress: OnProgress, on_point: OnPoint) -> None:
+    """Carry out the runs of a search at one server."""
+    data, reported = found.data, 0
 
-    Args:
-        found: The search.
-        server: The server.
-        on_progress: Called with the progress of each run.
-        on_point: Called with each run that has ended.
-    """
-
-    def __init__(self, found: LoadSearch, server: Server, on_progress: OnProgress, on_point: OnPoint) -> None:
-        self._found, self._server, self._on_progress, self._on_point = found, server, on_progress, on_point
-        self._reported = 0
-
-    async def execute(self) -> None:
-        await self._found.execute(self._server.settings, self._measure, _records, on_level=self._report)
-
-    async def _measure(self, settings: RunSettings, name: str, stop: StopRule) -> Result:
-        found, server, data = self._found, self._server, self._found.data
+    async def measure(settings: RunSettings, name: str, stop: StopRule) -> Result:
         if data.points:
             data.notes += await server.flush()
         asked = found.settings.replace(**differences(server.settings, settings)).checked()
         async with open_participant(asked, own_loop=True) as participant:
 
             def watch(progress: Progress) -> None:
-                self._on_progress(progress)
+                on_progress(progress)
                 if (why := stop(progress)) is not None:
                     participant.abort(why)
 
@@ -128,11 +102,13 @@ class _Runs:
         data.points.append(report.series.make_point(level, result, result.snapshot, limits=data.slo, saved=[]))
         return result
 
-    def _report(self) -> None:
-        points = self._found.data.points
-        for point in points[self._reported :]:
-            self._on_point(point)
-        self._reported = len(points)
+    def report_points() -> None:
+        nonlocal reported
+        for point in data.points[reported:]:
+            on_point(point)
+        reported = len(data.points)
+
+    await found.execute(server.settings, measure, _records, on_level=report_points)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,8 @@ from typing import Any
 
 from loadgen.config.python_names import python_names
 from loadgen.library.accepted import check_callback, check_path
-from loadgen.library.run import OnProgress, in_new_loop, refuse_running_loop
+from loadgen.library.run import OnProgress, ignore
+from loadgen.library.synchronous import synchronous
 from loadgen.metrics.progress import Progress
 from loadgen.tuning import report
 from loadgen.tuning.execute import conductor
@@ -93,8 +94,8 @@ async def tune(
     study: str | Path,
     *,
     store: str | Path | None = None,
-    on_progress: OnProgress = lambda progress: None,
-    on_trial: OnTrial = lambda study: None,
+    on_progress: OnProgress = ignore,
+    on_trial: OnTrial = ignore,
 ) -> SavedStudy:
     """Run a study until it is over or its budget is spent, or go on with it from its store, as `loadgen tune run` does.
 
@@ -123,20 +124,7 @@ async def tune(
         return await carry_out(file, folder, _Callbacks(folder, on_progress, on_trial))
 
 
-def tune_sync(
-    study: str | Path,
-    *,
-    store: str | Path | None = None,
-    on_progress: OnProgress = lambda progress: None,
-    on_trial: OnTrial = lambda study: None,
-) -> SavedStudy:
-    """Call `tune` where no event loop runs; it makes one, on uvloop.
-
-    Raises:
-        BadInput: An event loop runs already; or as `tune`.
-    """
-    refuse_running_loop("tune_sync", "await loadgen.tune(...)")
-    return in_new_loop(tune(study, store=store, on_progress=on_progress, on_trial=on_trial))
+tune_sync = synchronous(tune)
 
 
 def load_study(path: str | Path) -> SavedStudy:
@@ -166,24 +154,16 @@ async def carry_out(file: StudyFile, store: Path, view: View) -> SavedStudy:
 
 
 class _Callbacks:
-    """A display that calls the functions of a program.
-
-    Args:
-        store: Folder of the store.
-        on_progress: Called with the progress of what goes on.
-        on_trial: Called after each start.
-    """
+    """A display that calls the functions of a program."""
 
     def __init__(self, store: Path, on_progress: OnProgress, on_trial: OnTrial) -> None:
         self._store, self._on_progress, self._on_trial = store, on_progress, on_trial
 
     def begin(self, walk: Walk, request: TrialRequest, folder: Path) -> None:
-        """Show nothing: the progress of the start follows."""
+        pass  # the progress of the start follows
 
     def progress(self, workload: str, progress: Progress) -> None:
-        """Pass the progress on."""
         self._on_progress(progress)
 
     def end(self, walk: Walk, trial: Trial) -> None:
-        """Pass the study on."""
         self._on_trial(SavedStudy(walk.found(NOT_YET), self._store))

@@ -11,50 +11,30 @@ from loadgen.util import machine
 
 @dataclass(frozen=True, kw_only=True)
 class ClientUsage:
-    """Facts about one or several measuring processes, from the start of the clock to its end; None where unknown.
-
-    Attributes:
-        wall_s: Wall time.
-        cpu_s: CPU time of the process, all threads; of several processes the sum.
-        busy_share: Share of the wall time for which the thread of the loop ran; of several loops that of the busiest.
-        peak_memory_bytes: Maximum resident memory since the process started; of several processes the sum.
-        engine_cpu_s: CPU time of the engines that were started for the run.
-        engine_runs: Whether each of them is still the process that it was.
-        stolen_share: Share of all cores' time that the host gave to others.
-        machine_cpu_s: CPU time of all processes of the machine.
-        idle_share: Share of all cores' time in which no process ran.
-        throttled_s: Time for which a CPU limit held the process back.
-        disturbance: What else kept the machine busy, in words; empty where nothing did.
-        connections_reused: Whether the server lets a connection carry more than one request.
-        spare_connections: Connections that were opened in the background while the clock ran.
-        records_error: Why the records are not complete; None too where they are.
-        capture: What was captured, as JSON; None too where nothing was to be captured.
-    """
+    """Facts about one or several measuring processes, from the start of the clock to its end; None where unknown."""
 
     wall_s: float | None = None
-    cpu_s: float | None = None
+    cpu_s: float | None = None  # CPU time of the process, all threads; of several processes the sum
+    # share of the wall time for which the thread of the loop ran; of several loops that of the busiest
     busy_share: float | None = None
+    # maximum resident memory since the process started; of several processes the sum
     peak_memory_bytes: int | None = None
-    engine_cpu_s: float | None = None
-    engine_runs: bool | None = None
-    stolen_share: float | None = None
-    machine_cpu_s: float | None = None
-    idle_share: float | None = None
-    throttled_s: float | None = None
-    disturbance: str | None = None
-    connections_reused: bool | None = None
-    spare_connections: int | None = None
-    records_error: str | None = None
-    capture: dict[str, Any] | None = None
+    engine_cpu_s: float | None = None  # CPU time of the engines that were started for the run
+    engine_runs: bool | None = None  # whether each of them is still the process that it was
+    stolen_share: float | None = None  # share of all cores' time that the host gave to others
+    machine_cpu_s: float | None = None  # CPU time of all processes of the machine
+    idle_share: float | None = None  # share of all cores' time in which no process ran
+    throttled_s: float | None = None  # time for which a CPU limit held the process back
+    disturbance: str | None = None  # what else kept the machine busy, in words; empty where nothing did
+    connections_reused: bool | None = None  # whether the server lets a connection carry more than one request
+    spare_connections: int | None = None  # connections that were opened in the background while the clock ran
+    records_error: str | None = None  # why the records are not complete; None too where they are
+    capture: dict[str, Any] | None = None  # what was captured, as JSON; None too where nothing was to be captured
 
     @property
     def known(self) -> bool:
         """Whether a process came to its end and reported."""
         return self.wall_s is not None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return dict(vars(self))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:

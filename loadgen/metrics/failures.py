@@ -21,16 +21,11 @@ class Failures:
     left, as --disconnect asks.
     A turn that was never due, since one before it had failed, is as much of a failure as that one, of the server or of
     the client: after a fault of the client it has that outcome, else it is cancelled.
-
-    Attributes:
-        of: Requests that ended, but for those that the end of the run cancelled and those whose users left.
-        server: Those that the server failed.
-        client: Those that the client never sent, by a fault of its own.
     """
 
-    of: int
-    server: int
-    client: int
+    of: int  # requests that ended, but for those that the end of the run cancelled and those whose users left
+    server: int  # those that the server failed
+    client: int  # those that the client never sent, by a fault of its own
 
     @classmethod
     def among(cls, outcomes: Mapping[str, int], never_due: int) -> Self:

@@ -154,24 +154,22 @@ class Progress:
     @classmethod
     def together(cls, each: Sequence[Self]) -> Self:
         """Combine the progress of several workers; the phase is that of the last of them."""
-        added: dict[str, Any] = {
+        combined: dict[str, Any] = {
             name: reduce(add, (getattr(one, name) for one in each)) for name in (*COUNTS, *LATENCIES)
         }
+        for name in ("elapsed_s", "busy_share", "oldest_s", "reached"):
+            combined[name] = max(getattr(one, name) for one in each)
         known = [one.contacts for one in each if one.contacts]  # one whose clock has not started knows of none
         return cls(
             min((one.phase for one in each), key=PHASES.index),
-            max(one.elapsed_s for one in each),
             cap=_of_all(sum, [one.cap for one in each]),
             streams=all(one.streams for one in each),
             closed_loop=any(one.closed_loop for one in each),
             sending_s=_of_all(max, [one.sending_s for one in each]),
             failures=reduce(add, (Counter(one.failures) for one in each)),
-            busy_share=max(one.busy_share for one in each),
-            oldest_s=max(one.oldest_s for one in each),
-            reached=max(one.reached for one in each),
             contacts=tuple(reduce(add, same) for same in zip(*known, strict=True)),
             silent=reduce(or_, (dict(one.silent) for one in each)),
-            **added,
+            **combined,
         )
 
 

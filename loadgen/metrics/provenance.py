@@ -15,9 +15,7 @@ def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]
     """Collect the provenance of a run as JSON, without that of prompts and schedule.
 
     Args:
-        settings: As resolved.
         asked: As the user gave them.
-        engine: What is known of the server.
     """
     default = public(RunSettings())
     return {

@@ -39,12 +39,16 @@ class Reachability:
     @property
     def refusing(self) -> bool:
         """Whether every attempt to connect was refused for a second at least, up to the last."""
-        return self.refused_s is not None and self.last_s - self.refused_s >= 1.0
+        return self._refused_for_s >= 1.0
 
     @property
     def gone(self) -> bool:
         """Whether every attempt to connect was refused for PATIENCE_S, from the first to the last."""
-        return self.refused_s is not None and self.last_s - self.refused_s >= PATIENCE_S
+        return self._refused_for_s >= PATIENCE_S
+
+    @property
+    def _refused_for_s(self) -> float:
+        return 0.0 if self.refused_s is None else self.last_s - self.refused_s
 
 
 class ReachabilityTracker:
@@ -65,11 +69,7 @@ class ReachabilityTracker:
         self._last_ns, self._why = at_ns, why
 
     def reachability(self, start_ns: int) -> Reachability:
-        """Return what the connections show so far.
-
-        Args:
-            start_ns: When the clock of the run started.
-        """
+        """Return what the connections show so far."""
         answered_s = max(0.0, (self._answered_ns - start_ns) / 1e9)
         if self._last_ns <= max(self._answered_ns, start_ns):
             return Reachability(answered_s)

@@ -22,6 +22,7 @@ from loadgen.metrics.snapshot import (
     FAILED,
     LATENCIES,
     NO_TPOT,
+    OF_LOOP,
     RETRY_ROW,
     ROW,
     UNFINISHED,
@@ -30,12 +31,13 @@ from loadgen.metrics.snapshot import (
     LoopTotals,
     SampledAnswer,
     Snapshot,
+    first_examples,
 )
 from loadgen.metrics.streamed_tokens import sampled
 
 COUNTED_HERE = (
-    *("good", "good_sent", "departures", "never_due", "repeated_prompts", "turns_without_token"),
-    *("warm_connections", "broken_off", "silent_streams"),
+    *("good", "good_sent", "departures", "never_due", "broken_off", "silent_streams"),
+    *OF_LOOP,
 )
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
 MAX_WORDS = 20  # reasons for an end are the server's words: any beyond these are counted together
@@ -49,8 +51,6 @@ class Recorder:
     """Counts the requests of one run, or of one worker's part of it.
 
     Args:
-        start_ns: When the clock of the run starts.
-        scheduled: How many requests are to be sent.
         limits: The --goodput limits: metric (ttft, tpot, e2el) to ns.
         from_due: Whether those limits, and latencies over time, count from due (else from sent).
         detailed: Keep every request's lengths, latencies and text.
@@ -164,18 +164,12 @@ class Recorder:
     def restore(self, totals: LoopTotals) -> None:
         """Set what records do not hold, once all of them have been added again."""
         self.scheduled = totals.scheduled
-        self.counters["warm_connections"] = totals.warm_connections
-        self.counters["repeated_prompts"] = totals.repeated_prompts
-        self.counters["turns_without_token"] = totals.turns_without_token
+        self.counters |= {name: getattr(totals, name) for name in OF_LOOP}
         for name, histogram in totals.histograms.items():
             self.waits[name].merge(histogram)
 
     def snapshot(self, partial: str | None = None) -> Snapshot:
-        """Copy what has been counted so far.
-
-        Args:
-            partial: Why the run ended early, or None.
-        """
+        """Copy what has been counted so far; `partial` says why the run ended early, if it did."""
         return Snapshot(
             start_ns=self.start_ns,
             scheduled=self.scheduled,
@@ -242,18 +236,13 @@ class Recorder:
             return
         self.counters["silent_streams"] += 1
         since_s = (-since_ns - self.start_ns) / 1e9
-        self._silences.append({"index": record.index, "since_s": since_s, "for_s": longest_ns / 1e9})
-        self._silences.sort(key=lambda silence: int(silence["index"]))
-        del self._silences[Snapshot.EXAMPLES :]
+        found = {"index": record.index, "since_s": since_s, "for_s": longest_ns / 1e9}
+        self._silences = first_examples([*self._silences, found])
 
     def _add_example(self, name: str, index: int, reached: str, detail: str) -> None:
-        # The first of the schedule, not the first to end: so that stripes merge into what the whole would have kept,
-        # and records make the report of the run, in which those never sent were the first to end.
-        examples = self._examples.setdefault(name, [])
+        examples = self._examples.get(name, [])
         if len(examples) < Snapshot.EXAMPLES or index < examples[-1]["index"]:
-            examples.append({"index": index, "phase": reached, "detail": detail})
-            examples.sort(key=lambda example: int(example["index"]))
-            del examples[Snapshot.EXAMPLES :]
+            self._examples[name] = first_examples([*examples, {"index": index, "phase": reached, "detail": detail}])
 
     @staticmethod
     def _add_details(details: Details, record: Record, error: str) -> None:

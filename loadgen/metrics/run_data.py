@@ -10,9 +10,7 @@ from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.records.header import RunHeader
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.server.telemetry import Telemetry
-from loadgen.metrics.server_call import ServerCall
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.metrics.stop_event import StopEvent
 from loadgen.metrics.worker_report import WorkerReport
 from loadgen.workload.due_times import DueTimes
 
@@ -21,14 +19,7 @@ USUAL_PERCENTILES = (50.0, 90.0, 99.0)
 
 @dataclass(frozen=True, kw_only=True)
 class RunData:
-    """The data of a run.
-
-    Attributes:
-        header: What was run.
-        schedule: The due times that were asked for.
-        snapshot: The numbers.
-        trailer: What only the measuring processes know.
-    """
+    """The data of a run."""
 
     header: RunHeader
     schedule: DueTimes
@@ -51,24 +42,9 @@ class RunData:
         return self.trailer.telemetry
 
     @property
-    def calls(self) -> tuple[ServerCall, ...]:
-        """Calls to the servers beside the load."""
-        return self.trailer.calls
-
-    @property
     def probes(self) -> int:
         """Requests beside the load."""
         return len(self.trailer.probe_e2el_ns) + self.trailer.probes_failed
-
-    @property
-    def no_answer_since_s(self) -> float | None:
-        """Seconds on the clock since when the server refused every connection, so that the run was ended; or None."""
-        return self.trailer.no_answer_since_s
-
-    @property
-    def stopped(self) -> StopEvent | None:
-        """The condition of --stop-when that ended the run; None: none did."""
-        return self.trailer.stopped
 
     @cached_property
     def client(self) -> ClientUsage:

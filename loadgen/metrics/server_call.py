@@ -1,27 +1,16 @@
 """A call to a server beside the load of a run: of its profiler, or to empty its caches."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 Moment = Literal["before", "during", "after"]
 
 
 @dataclass(frozen=True, slots=True)
 class ServerCall:
-    """One POST request, and how it ended.
+    """One POST request, and how it ended."""
 
-    Attributes:
-        moment: Before the clock started, while it ran, or after the last request.
-        url: Where it went, without credentials.
-        took_ms: How long the answer took, ms.
-        error: Why it failed; None: it did not.
-    """
-
-    moment: Moment
-    url: str
+    moment: Moment  # before the clock started, while it ran, or after the last request
+    url: str  # where it went, without credentials
     took_ms: float
-    error: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return asdict(self)
+    error: str | None = None  # why it failed; None: it did not

@@ -1,10 +1,11 @@
 """Immutable numbers of a run or of a part of it; parts merge into the whole without loss."""
 
+from __future__ import annotations
+
 import struct
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -92,6 +93,7 @@ CONNECTIONS = (
     "late_connections",  # requests that had to open one
 )
 COUNTERS = (*TOKENS, *REQUESTS, *CONNECTIONS)
+OF_LOOP = ("warm_connections", "repeated_prompts", "turns_without_token")  # counters that no record has
 FAILED, CANCELLED, DISCONNECTED = -1, -2, -3  # in place of the latencies of a request that was not ok
 NO_TPOT = -1  # of an answer of one token
 # One request that was sent more than once: index, attempts, HTTP status of the first attempt. In ns: the first attempt
@@ -111,13 +113,20 @@ ROW_COLUMNS = (
 
 
 def requests_of(name: str, count: Callable[[str], int]) -> int:
-    """Return how many requests the values of a distribution come from: for gaps, no more than have ended.
-
-    Args:
-        name: One of the DISTRIBUTIONS.
-        count: How many values each of them has.
-    """
+    """Return how many requests the values of a distribution come from: for gaps, no more than have ended."""
     return min(count(name), count("e2el_due")) if name in GAPS else count(name)
+
+
+class Column:
+    """One of the ROW_COLUMNS of a snapshot's rows as an array, which is made once."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, snapshot: Snapshot, owner: type) -> Int64s:
+        found: Int64s = _array(snapshot.rows, [*ROW_COLUMNS])[self._name].astype("i8")
+        vars(snapshot)[self._name] = found
+        return found
 
 
 @dataclass(frozen=True)
@@ -134,55 +143,38 @@ class Details:
     generated_texts: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
-    def __add__(self, other: "Details") -> "Details":
+    def __add__(self, other: Details) -> Details:
         return Details(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
 
 
 class SampledAnswer(NamedTuple):
-    """One of the answers whose text was tokenized after the run.
+    """One of the answers whose text was tokenized after the run."""
 
-    Attributes:
-        counted: Its tokens by usage, without those that usage itself calls hidden.
-        streamed: The tokens of its text.
-        after_first: Those of them that came after the first event; 0 where there was but one event.
-        span_ns: From its first event to its last.
-        least_span_ns, greatest_span_ns: What that may truly have been.
-    """
-
-    counted: int
-    streamed: int
-    after_first: int
-    span_ns: int
+    counted: int  # its tokens by usage, without those that usage itself calls hidden
+    streamed: int  # the tokens of its text
+    after_first: int  # those of them that came after the first event; 0 where there was but one event
+    span_ns: int  # from its first event to its last; then the least and the greatest that it may truly have been
     least_span_ns: int
     greatest_span_ns: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoopTotals:
-    """What a snapshot holds that its records do not.
+    """What a snapshot holds that its records do not."""
 
-    Attributes:
-        scheduled: How many requests were to be sent; where time alone bounded the run, how many were sent.
-        warm_connections, repeated_prompts, turns_without_token: As in COUNTERS.
-        partial: Why the run ended early, or None.
-        histograms: LOOP_WAITS, ns.
-    """
-
-    scheduled: int
-    warm_connections: int
+    scheduled: int  # how many requests were to be sent; where time alone bounded the run, how many were sent
+    warm_connections: int  # these are OF_LOOP
     repeated_prompts: int
     turns_without_token: int
-    partial: str | None
-    histograms: dict[str, Histogram]
+    partial: str | None  # why the run ended early, or None
+    histograms: dict[str, Histogram]  # LOOP_WAITS, ns
 
     @classmethod
-    def of(cls, snapshot: "Snapshot") -> "LoopTotals":
+    def of(cls, snapshot: Snapshot) -> LoopTotals:
         """Take the totals from a snapshot, for a trailer."""
         return cls(
             scheduled=snapshot.scheduled,
-            warm_connections=snapshot.counters["warm_connections"],
-            repeated_prompts=snapshot.counters["repeated_prompts"],
-            turns_without_token=snapshot.counters["turns_without_token"],
+            **{name: snapshot.counters[name] for name in OF_LOOP},
             partial=snapshot.partial,
             histograms={name: snapshot.histograms[name] for name in LOOP_WAITS},
         )
@@ -203,7 +195,7 @@ class Snapshot:
         histograms: The DISTRIBUTIONS, in ns.
         lower, upper: The LATENCIES, in ns, if every value were the least and the greatest that it may truly have been.
         rows: A ROW for each request that a transport was given and that has ended, in any order. `index`, `sent`,
-            `closed`, `ttft`, `e2el`, `tpot`, `input` and `cached` are its columns.
+            `closed`, `ttft`, `e2el`, `tpot`, `input` and `cached` are its columns, shape (rows,).
         token_counts: Output tokens per BIN_NS of the run; `bins` is the same as a NumPy array.
         timeline: TTFT and gaps between events over time.
         silences: Of the first few requests with such a silence: index, and the longest: since_s and for_s, seconds.
@@ -226,17 +218,26 @@ class Snapshot:
     lower: dict[str, Histogram]
     upper: dict[str, Histogram]
     rows: bytes
-    token_counts: "array[int]"
+    token_counts: array[int]
     timeline: Timeline
     silences: tuple[dict[str, Any], ...] = ()
     partial: str | None = None
     details: Details | None = None
     retries: bytes = b""
     sample: tuple[SampledAnswer, ...] = ()
-    targets: "tuple[Snapshot, ...]" = ()
-    classes: "tuple[Snapshot, ...]" = ()
+    targets: tuple[Snapshot, ...] = ()
+    classes: tuple[Snapshot, ...] = ()
 
     EXAMPLES = 3
+
+    index = Column()  # the number of the request
+    sent = Column()  # when it was sent, ns; negative where it never was
+    closed = Column()  # when it ended, ns
+    ttft = Column()  # ns on the clock of --latency-from, to 7 digits; FAILED, CANCELLED or DISCONNECTED if it is not ok
+    e2el = Column()  # as `ttft`
+    tpot = Column()  # ns, as `vllm bench serve` divides; negative where there is none
+    input = Column()  # its input tokens, as the server counts them, else as expected; negative if unknown
+    cached = Column()  # those of them that the server took from its cache; negative if unknown
 
     def requests_of(self, name: str) -> int:
         """Return how many requests the values of one of the DISTRIBUTIONS come from."""
@@ -272,71 +273,18 @@ class Snapshot:
         """Requests that the end of the run cancelled in flight; a turn after one that failed was not due at all."""
         return self.outcomes.get(Outcome.CANCELLED, 0) - self.counters["never_due"] - self.never_sent
 
-    @cached_property
-    def index(self) -> "Int64s":
-        """The numbers of the requests in `rows`, shape (rows,)."""
-        return self._column("index")
-
-    @cached_property
-    def sent(self) -> "Int64s":
-        """When they were sent, ns, shape (rows,); negative where one never was."""
-        return self._column("sent")
-
-    @cached_property
-    def closed(self) -> "Int64s":
-        """When they ended, ns, shape (rows,)."""
-        return self._column("closed")
-
-    @cached_property
-    def ttft(self) -> "Int64s":
-        """Their TTFT, ns on the clock of --latency-from, to 7 digits, shape (rows,).
-
-        Of a request that is not ok: FAILED, CANCELLED or DISCONNECTED.
-        """
-        return self._column("ttft")
-
-    @cached_property
-    def e2el(self) -> "Int64s":
-        """Their E2EL, as `ttft`."""
-        return self._column("e2el")
-
-    @cached_property
-    def tpot(self) -> "Int64s":
-        """Their TPOT, ns, as `vllm bench serve` divides, shape (rows,); negative where there is none."""
-        return self._column("tpot")
-
-    @cached_property
-    def input(self) -> "Int64s":
-        """Their input tokens, as the server counts them, else as expected, shape (rows,); negative if unknown."""
-        return self._column("input")
-
-    @cached_property
-    def cached(self) -> "Int64s":
-        """Those of their input tokens that the server took from its cache, shape (rows,); negative if unknown."""
-        return self._column("cached")
-
     @property
-    def retried(self) -> "NDArray[Any]":
+    def retried(self) -> NDArray[Any]:
         """`retries` as an array with the fields RETRY_COLUMNS, shape (requests,); not to be written to."""
-        import numpy as np
-
-        return np.frombuffer(self.retries, dtype=[*RETRY_COLUMNS])
+        return _array(self.retries, [*RETRY_COLUMNS])
 
     @property
-    def bins(self) -> "Int64s":
+    def bins(self) -> Int64s:
         """Output tokens per BIN_NS of the run, shape (bins,); not to be written to."""
-        import numpy as np
-
-        return np.frombuffer(self.token_counts, dtype=np.int64)
-
-    def _column(self, name: str) -> "Int64s":
-        import numpy as np  # never in a measuring process: it takes a tenth of a second, and 20 MB
-
-        found: Int64s = np.frombuffer(self.rows, dtype=[*ROW_COLUMNS])[name].astype(np.int64)
-        return found
+        return _array(self.token_counts, "i8")
 
     @property
-    def failed(self) -> "Int64s":
+    def failed(self) -> Int64s:
         """When those requests ended that failed, ascending; none that was cancelled."""
         found: Int64s = self.closed[self.ttft == FAILED]
         found.sort()
@@ -347,7 +295,7 @@ class Snapshot:
         """How many of those that have ended failed."""
         return Failures.among(self.outcomes, self.counters["never_due"])
 
-    def on_clock(self, start_ns: int) -> "Snapshot":
+    def on_clock(self, start_ns: int) -> Snapshot:
         """Return a copy whose clock started at `start_ns`: times of another machine mean nothing but relative to it."""
         details, later_s = self.details, (start_ns - self.start_ns) / 1e9
         if details is not None:
@@ -355,37 +303,50 @@ class Snapshot:
         targets, classes = (tuple(one.on_clock(start_ns) for one in parts) for parts in (self.targets, self.classes))
         return replace(self, start_ns=start_ns, details=details, targets=targets, classes=classes)
 
-    def merge(self, other: "Snapshot") -> "Snapshot":
+    def merge(self, other: Snapshot) -> Snapshot:
         """Combine two parts; associative, and commutative but for the order of the rows."""
         if self.start_ns != other.start_ns:
             raise ValueError("parts of different runs")
+        changes: dict[str, Any] = {
+            name: getattr(self, name) + getattr(other, name) for name in ("scheduled", "rows", "retries")
+        }
+        for name in ("outcomes", "finishes", "early_stops"):
+            changes[name] = _added(getattr(self, name), getattr(other, name))
+        for name in ("counters", "histograms", "lower", "upper"):
+            theirs = getattr(other, name)
+            changes[name] = {key: value + theirs[key] for key, value in getattr(self, name).items()}
+        for name in ("targets", "classes"):
+            pairs = zip(getattr(self, name), getattr(other, name), strict=True)
+            changes[name] = tuple(one.merge(same) for one, same in pairs)
         return replace(
             self,
-            scheduled=self.scheduled + other.scheduled,
-            outcomes=_added(self.outcomes, other.outcomes),
-            finishes=_added(self.finishes, other.finishes),
-            early_stops=_added(self.early_stops, other.early_stops),
             examples={
-                c: sorted(self.examples.get(c, []) + other.examples.get(c, []), key=lambda e: int(e["index"]))[
-                    : self.EXAMPLES
-                ]
-                for c in sorted(self.examples.keys() | other.examples.keys())
+                outcome: first_examples(self.examples.get(outcome, []) + other.examples.get(outcome, []))
+                for outcome in sorted(self.examples.keys() | other.examples.keys())
             },
-            counters={c: self.counters[c] + other.counters[c] for c in COUNTERS},
-            histograms={name: self.histograms[name] + other.histograms[name] for name in DISTRIBUTIONS},
-            lower={name: self.lower[name] + other.lower[name] for name in LATENCIES},
-            upper={name: self.upper[name] + other.upper[name] for name in LATENCIES},
-            rows=self.rows + other.rows,
-            retries=self.retries + other.retries,
             token_counts=array("q", map(sum, zip_longest(self.token_counts, other.token_counts, fillvalue=0))),
             timeline=self.timeline.merge(other.timeline),
-            silences=tuple(sorted(self.silences + other.silences, key=lambda one: int(one["index"])))[: self.EXAMPLES],
+            silences=tuple(first_examples(self.silences + other.silences)),
             partial=self.partial or other.partial,
             details=self.details + other.details if self.details and other.details else None,
             sample=tuple(sorted(self.sample + other.sample)),
-            targets=tuple(one.merge(same) for one, same in zip(self.targets, other.targets, strict=True)),
-            classes=tuple(one.merge(same) for one, same in zip(self.classes, other.classes, strict=True)),
+            **changes,
         )
+
+
+def first_examples(examples: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the few that are kept: the first of the schedule, not the first to end.
+
+    So parts merge into what the whole would have kept, and records make the report of the run, in which requests that
+    were never sent were the first to end.
+    """
+    return sorted(examples, key=lambda one: int(one["index"]))[: Snapshot.EXAMPLES]
+
+
+def _array(data: bytes | array[int], dtype: Any) -> NDArray[Any]:
+    import numpy as np  # never in a measuring process: it takes a tenth of a second, and 20 MB
+
+    return np.frombuffer(data, dtype=dtype)
 
 
 def _added(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:

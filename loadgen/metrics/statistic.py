@@ -17,8 +17,6 @@ def statistic_ms(histogram: Histogram, name: str, failed: int = 0) -> float | No
     """Compute a statistic as an SLO names it (mean, median, max, p99), in ms; None where nothing was measured.
 
     Args:
-        histogram: The histogram of the requests that have a value.
-        name: Which statistic.
         failed: How many further requests failed. They are above every value: a percentile, and the maximum, is inf
             where it lies among them; a mean leaves them out.
     """
@@ -56,7 +54,6 @@ def client_error_ms(snapshot: Snapshot, name: str, statistic: str, failed: int =
     Without it, the bound would add up the same uncertain time once for each token that was read in it.
 
     Args:
-        snapshot: What was measured.
         name: The latency, one of `snapshot.LATENCIES`.
         statistic: mean, median, max or a percentile such as p99.
         failed: How many further requests failed, as for `statistic_ms`.

@@ -1,24 +1,18 @@
 """`StopEvent`: the condition of `--stop-when` that ended a run."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from loadgen.config.stop_condition import STOP_WHEN, StopCondition
 
 
 @dataclass(frozen=True, slots=True)
 class StopEvent:
-    """When a condition held.
-
-    Attributes:
-        condition: The condition.
-        at_s: When it held, s on the clock.
-        value: What was found: ms of a latency, a share of an error rate, a number of errors; None: it falls among
-            requests that failed.
-    """
+    """When a condition held."""
 
     condition: str
-    at_s: float
+    at_s: float  # when it held, s on the clock
+    # what was found: ms of a latency, a share of an error rate, a number of errors; None: it falls among requests that
+    # failed
     value: float | None
 
     def __str__(self) -> str:
@@ -31,7 +25,3 @@ class StopEvent:
             return "the percentile is a failed request,"
         (condition,) = StopCondition.parse(self.condition)
         return condition.with_unit(self.value)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return asdict(self)

@@ -65,21 +65,13 @@ def sampled(record: Record, streamed: int) -> SampledAnswer:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Tokens by usage beside tokens in the text.
-
-    Attributes:
-        answers: How many there are.
-        counted: Their median of tokens by usage, without those that usage itself calls hidden.
-        streamed: Their median of tokens in the text.
-        difference: The median of what usage counts beyond the text.
-        hides: Whether that is so much that TPOT is taken over the streamed tokens of these answers.
-    """
+    """Tokens by usage beside tokens in the text."""
 
     answers: int
-    counted: float
-    streamed: float
+    counted: float  # their median of tokens by usage, without those that usage itself calls hidden
+    streamed: float  # their median of tokens in the text
     difference: float
-    hides: bool
+    hides: bool  # whether that is so much that TPOT is taken over the streamed tokens of these answers
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Self | None:
@@ -87,10 +79,8 @@ class Comparison:
         pairs = [(answer.counted, answer.streamed) for answer in snapshot.sample]
         if not pairs:
             return None
-        from statistics import median  # not before: it is slow to import
-
-        counted, streamed = (median(column) for column in zip(*pairs, strict=True))
-        return cls(len(pairs), counted, streamed, median(a - b for a, b in pairs), differ(pairs))
+        counted, streamed, difference = _medians((more, less, more - less) for more, less in pairs)
+        return cls(len(pairs), counted, streamed, difference, differ(pairs))
 
 
 def differ(pairs: Iterable[tuple[int, int]]) -> bool:
@@ -98,10 +88,15 @@ def differ(pairs: Iterable[tuple[int, int]]) -> bool:
     beyond = [(more - less, (more - less) / max(less, 1)) for more, less in pairs]
     if not beyond:
         return False
+    tokens, share = _medians(beyond)
+    return tokens > MAX_UNSEEN and share > MAX_UNSEEN_SHARE
+
+
+def _medians(rows: Iterable[tuple[float, ...]]) -> list[float]:
+    """Return the median of each column."""
     from statistics import median  # not before: it is slow to import
 
-    tokens, share = (median(column) for column in zip(*beyond, strict=True))
-    return bool(tokens > MAX_UNSEEN and share > MAX_UNSEEN_SHARE)
+    return [median(column) for column in zip(*rows, strict=True)]
 
 
 def with_sampled_tpot(snapshot: Snapshot) -> Snapshot:

@@ -43,7 +43,6 @@ def peak_rate(best: int, duration_s: float) -> float:
     """Return the rate in the best second of a run, or in all of a shorter run; 0 where nothing was sent.
 
     Args:
-        best: The count in its best second.
         duration_s: How long the run was, s.
     """
     return best / min(duration_s, 1.0) if duration_s else 0.0

@@ -2,8 +2,7 @@
 
 import pytest
 
-from loadgen.tuning.execute.fact_names import fact_name
-from loadgen.tuning.execute.facts import GROUNDS
+from loadgen.tuning.execute.facts import GROUNDS, fact_name
 from loadgen.tuning.spec.strict_model import At
 
 

@@ -30,7 +30,7 @@ def test_an_engine_that_cannot_empty_its_caches_is_started_for_each_workload() -
     )
     alone, both = made.steps[0].arms[0], made.steps[-1].arms[0]
     assert (alone.batches, both.batches) == ((("short",),), (("short",), ("long",)))
-    assert both.min_s - sum(span.min_s for span in both.loads.values() if span) == 2 * both.until_ready.min_s
+    assert both.seconds[0] - sum(span.min_s for span in both.loads.values() if span) == 2 * both.until_ready.min_s
 
 
 def test_the_baseline_is_held_against_itself_first_and_against_the_winner_last() -> None:

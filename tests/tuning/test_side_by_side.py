@@ -10,7 +10,7 @@ import pytest
 from loadgen.runner.start_engine import EngineSession
 from loadgen.tuning.execute import trial_runner
 from loadgen.tuning.execute.score import objective_value
-from loadgen.tuning.execute.side_by_side import SideBySide, combined
+from loadgen.tuning.execute.side_by_side import SideBySide, Start, combined
 from loadgen.tuning.execute.trial import Failure, Trial, TrialRequest, WorkloadRun
 from loadgen.tuning.execute.trial_runner import TrialRunner
 from loadgen.tuning.plan.planner import Planner
@@ -88,13 +88,12 @@ class Block:
         monkeypatch.setattr(TrialRunner, "run_workload", load)
         monkeypatch.setattr(TrialRunner, "wait_for_quiet", wait)
         planner = Planner(self.study)
-        block = SideBySide(self.study, TrialRunner(self.study, planner, folder))
-        arms = planner.stage(0).arms
-        starts = [
-            block.start(TrialRequest("seqs", 0, arm.name), arm, folder / arm.name, lambda *told: None, asks=False)
-            for arm in arms
-        ]
-        return await block.run_block(starts)
+        runner = TrialRunner(self.study, planner, folder)
+        starts = []
+        for arm in planner.stage(0).arms:
+            trial = runner.begun(TrialRequest("seqs", 0, arm.name), arm, folder / arm.name)
+            starts.append(Start(arm, trial, folder / arm.name, lambda *told: None, asks=False))
+        return await SideBySide(self.study, runner).run_block(starts)
 
 
 def counted(trial: Trial) -> list[float]:

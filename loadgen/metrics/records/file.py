@@ -70,12 +70,8 @@ class RecordWriter:
         """Write the header line, so that it outlives this process.
 
         Args:
-            header: Facts that are known before the clock starts.
-            start_ns: When the clock starts.
-            scheduled: How many requests are to be sent.
             sources: The source of each prompt, or an empty list.
             asked_due: Due times that the prompts ask for, as `request_store.requested_due_ns` returns them.
-            partition: Whose records these will be.
         """
         self._start_ns, self._sources = start_ns, sources
         self._answers = header.settings.save_detailed
@@ -130,9 +126,7 @@ class RecordFile:
     """A file that a `RecordWriter` wrote; its run may have ended early.
 
     Attributes:
-        header: Facts that were known before the clock started.
         start_ns: When the clock started, CLOCK_MONOTONIC ns.
-        scheduled: How many requests were to be sent.
         asked_due: Due times that the prompts asked for, as `request_store.requested_due_ns` returns them.
         partition: Whose records the file had at first.
         trailer, totals: What its last line says; None where the run did not come to its end.

@@ -7,7 +7,7 @@ from typing import Any, Self
 from loadgen.core.histogram import Histogram
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.metrics.server_call import ServerCall
-from loadgen.metrics.snapshot import LoopTotals
+from loadgen.metrics.snapshot import OF_LOOP, LoopTotals
 from loadgen.metrics.stop_event import StopEvent
 from loadgen.metrics.worker_report import WorkerReport
 
@@ -18,33 +18,26 @@ class RunTrailer:
 
     With the header, the records and `LoopTotals` they make the whole result. The last line of a records file holds the
     trailer and the totals.
-
-    Attributes:
-        workers: The report of each worker; `records_error` and `capture` are known only after the line is written.
-        never_sent: For each worker that was stopped, the number of the first request that it did not hand to a
-            connection, and how many those are.
-        tokenized: Output tokens that the tokenizer counted where the server did not, by the number of the request.
-        sampled: Tokens in the text of some answers that the server did count, by the number of the request.
-        structured: Ok answers that were to be JSON, by what they are (`structured_output.Conformance`).
-        telemetry: Server and GPU metrics during the run.
-        no_answer_since_s: Seconds on the clock since when the server refused all connections; None: it did not.
-        stopped: The condition of --stop-when that ended the run; None: none did.
-        calls: Calls to the servers beside the load, in their order.
-        probe_e2el_ns: E2EL of each probe that succeeded, ns.
-        probes_failed: How many probes did not.
     """
 
+    # the report of each worker; `records_error` and `capture` are known only after the line is written
     workers: tuple[WorkerReport, ...]
+    # for each worker that was stopped, the number of the first request that it did not hand to a connection, and how
+    # many those are
     never_sent: tuple[tuple[int, int], ...] = ()
+    # output tokens that the tokenizer counted where the server did not, by the number of the request
     tokenized: dict[int, int] = field(default_factory=dict)
+    # tokens in the text of some answers that the server did count, by the number of the request
     sampled: dict[int, int] = field(default_factory=dict)
+    # ok answers that were to be JSON, by what they are (`structured_output.Conformance`)
     structured: dict[str, int] = field(default_factory=dict)
-    telemetry: Telemetry = Telemetry()
+    telemetry: Telemetry = Telemetry()  # server and GPU metrics during the run
+    # seconds on the clock since when the server refused all connections; None: it did not
     no_answer_since_s: float | None = None
-    stopped: StopEvent | None = None
-    calls: tuple[ServerCall, ...] = ()
-    probe_e2el_ns: tuple[int, ...] = ()
-    probes_failed: int = 0
+    stopped: StopEvent | None = None  # the condition of --stop-when that ended the run; None: none did
+    calls: tuple[ServerCall, ...] = ()  # calls to the servers beside the load, in their order
+    probe_e2el_ns: tuple[int, ...] = ()  # E2EL of each probe that succeeded, ns
+    probes_failed: int = 0  # how many probes did not
 
     @property
     def records_error(self) -> str | None:
@@ -73,25 +66,15 @@ class RunTrailer:
         )
 
     def to_dict(self, totals: LoopTotals) -> dict[str, Any]:
-        """Return the JSON form of the trailer and the totals."""
-        return {
-            "scheduled": totals.scheduled,
-            "never_sent": self.never_sent,
-            "warm_connections": totals.warm_connections,
+        """Return what orjson writes of the trailer and the totals."""
+        facts = vars(self) | vars(totals)
+        del facts["workers"]
+        return facts | {
+            "shards": self.workers,
             "tokenized": sorted(self.tokenized.items()),
-            "partial": totals.partial,
-            "shards": [worker.to_dict() for worker in self.workers],
+            "sampled": sorted(self.sampled.items()),
             "histograms": {name: histogram.to_dict() for name, histogram in totals.histograms.items()},
             "telemetry": self.telemetry.to_dict(),
-            "sampled": sorted(self.sampled.items()),
-            "structured": self.structured,
-            "repeated_prompts": totals.repeated_prompts,
-            "turns_without_token": totals.turns_without_token,
-            "no_answer_since_s": self.no_answer_since_s,
-            "stopped": None if self.stopped is None else self.stopped.to_dict(),
-            "calls": [call.to_dict() for call in self.calls],
-            "probe_e2el_ns": self.probe_e2el_ns,
-            "probes_failed": self.probes_failed,
         }
 
     @classmethod
@@ -116,9 +99,7 @@ class RunTrailer:
         )
         totals = LoopTotals(
             scheduled=data["scheduled"],
-            warm_connections=data["warm_connections"],
-            repeated_prompts=data.get("repeated_prompts", 0),  # older files do not have it
-            turns_without_token=data.get("turns_without_token", 0),
+            **{name: data.get(name, 0) for name in OF_LOOP},  # older files do not have all of them
             partial=data["partial"],
             histograms={name: Histogram.from_dict(counts) for name, counts in data["histograms"].items()},
         )

@@ -1,5 +1,7 @@
 """A Prometheus histogram: its sum is exact, and every percentile is an interval."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import Any, Self
@@ -7,25 +9,20 @@ from typing import Any, Self
 
 @dataclass(frozen=True)
 class PromHistogram:
-    """Values counted by upper bound.
-
-    Attributes:
-        count: The count of all values.
-        sum: The sum of all values, in their unit.
-        upto: How many values are no greater than each bound; of the last one, which is infinite, all are.
-    """
+    """Values counted by upper bound."""
 
     count: float
-    sum: float
+    sum: float  # the sum of all values, in their unit
+    # how many values are no greater than each bound; of the last one, which is infinite, all are
     upto: dict[float, float]
 
-    def __add__(self, other: "PromHistogram") -> "PromHistogram":
+    def __add__(self, other: PromHistogram) -> PromHistogram:
         return self._with(other, 1)
 
-    def __sub__(self, other: "PromHistogram") -> "PromHistogram":
+    def __sub__(self, other: PromHistogram) -> PromHistogram:
         return self._with(other, -1)
 
-    def _with(self, other: "PromHistogram", sign: int) -> "PromHistogram":
+    def _with(self, other: PromHistogram, sign: int) -> PromHistogram:
         bounds = sorted(self.upto.keys() | other.upto.keys())
         upto = {bound: self.upto.get(bound, 0.0) + sign * other.upto.get(bound, 0.0) for bound in bounds}
         return PromHistogram(self.count + sign * other.count, self.sum + sign * other.sum, upto)

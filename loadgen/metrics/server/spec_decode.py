@@ -9,23 +9,14 @@ from loadgen.metrics.server.telemetry import Telemetry
 
 @dataclass(frozen=True)
 class SpecDecode:
-    """What servers drafted and accepted, all together. Unknown values are None.
+    """What servers drafted and accepted, all together. Unknown values are None."""
 
-    Attributes:
-        rate: Share of the drafted tokens that were accepted, 0 to 1.
-        length: Mean output tokens of a step that verifies a draft: the accepted ones and one more.
-        drafts: Number of drafts.
-        drafted: Tokens in them.
-        accepted: Tokens of them that were accepted.
-        per_position: Share of the drafts whose token at each position was accepted.
-    """
-
-    rate: float | None
-    length: float | None
+    rate: float | None  # share of the drafted tokens that were accepted, 0 to 1
+    length: float | None  # mean output tokens of a step that verifies a draft: the accepted ones and one more
     drafts: float | None
-    drafted: float | None
-    accepted: float | None
-    per_position: tuple[float, ...]
+    drafted: float | None  # tokens in them
+    accepted: float | None  # tokens of them that were accepted
+    per_position: tuple[float, ...]  # share of the drafts whose token at each position was accepted
 
     @classmethod
     def of(cls, telemetry: Telemetry) -> Self | None:

@@ -1,10 +1,13 @@
 """Server and GPU metrics of a run, read from the scraper's file: all at the end, or the latest meanwhile."""
 
-from dataclasses import asdict, dataclass
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import orjson
 
@@ -14,37 +17,26 @@ from loadgen.metrics.server.series import LAST, TICK, Scrape, Series, SourceSeri
 from loadgen.util.gpus import QUANTITIES
 from loadgen.util.tail import TailReader
 
+T = TypeVar("T")
 FILE_NAME = "telemetry.jsonl"  # in the run's folder: a line for each scrape, and one for each reading of the GPUs
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """Readings of one GPU over time.
-
-    Attributes:
-        name: As NVML names it.
-        at_s: When it was read, seconds after the run's clock started.
-        series: The readings of each quantity (`gpus.QUANTITIES`).
-    """
+    """Readings of one GPU over time."""
 
     name: str | None
-    at_s: list[float]
-    series: dict[str, Series]
+    at_s: list[float]  # when it was read, seconds after the run's clock started
+    series: dict[str, Series]  # the readings of each quantity (`gpus.QUANTITIES`)
 
 
 @dataclass(frozen=True)
 class Telemetry:
-    """Metrics of all servers of a run, as if they were one server: they were scraped at the same times.
+    """Metrics of all servers of a run, as if they were one server: they were scraped at the same times."""
 
-    Attributes:
-        sources: The servers that had metrics.
-        gpus: Of this machine, if the server is on it.
-        missing: The URLs of servers that had none, while others had some.
-    """
-
-    sources: tuple[SourceSeries, ...] = ()
-    gpus: tuple[Gpu, ...] = ()
-    missing: tuple[str, ...] = ()
+    sources: tuple[SourceSeries, ...] = ()  # the servers that had metrics
+    gpus: tuple[Gpu, ...] = ()  # of this machine, if the server is on it
+    missing: tuple[str, ...] = ()  # the URLs of servers that had none, while others had some
 
     @property
     def covers(self) -> bool:
@@ -59,8 +51,8 @@ class Telemetry:
     @property
     def ttft(self) -> PromHistogram | None:
         """Histogram of the servers' times to first token, seconds; None unless each server has one."""
-        found = [source.ttft for source in self.sources if source.ttft is not None]
-        return reduce(add, found) if found and len(found) == len(self.sources) else None
+        found = self._of_each(source.ttft for source in self.sources)
+        return reduce(add, found) if found else None
 
     @property
     def fastest_ms(self) -> float | None:
@@ -70,14 +62,18 @@ class Telemetry:
 
     def increase(self, quantity: str) -> float | None:
         """Return the increase of a counter during the run; None unless each source has it."""
-        known = [grown for source in self.sources if (grown := source.increase(quantity)) is not None]
-        return sum(known) if known and len(known) == len(self.sources) else None
+        known = self._of_each(source.increase(quantity) for source in self.sources)
+        return sum(known) if known else None
 
     def last(self, level: str) -> float | None:
         """Return a gauge at the last scrape, after the run; None unless every source had it then."""
-        values = [source.series.get(level, [None])[-1] for source in self.sources]
+        known = self._of_each(source.series.get(level, [None])[-1] for source in self.sources)
+        return together(level, known) if known else None
+
+    def _of_each(self, values: Iterable[T | None]) -> list[T]:
+        """Return the values of the sources; nothing unless each source has one."""
         known = [value for value in values if value is not None]
-        return together(level, known) if known and len(known) == len(values) else None
+        return known if len(known) == len(self.sources) else []
 
     def grew_after(self, quantity: str) -> bool:
         """Return whether a counter of any source rose between its first and its last scrape after the run."""
@@ -126,7 +122,7 @@ class Telemetry:
         return [
             (at_s, together(quantity, values))
             for column, at_s, moment in zip(columns, first.at_s, first.moments, strict=False)
-            if moment == TICK and len(values := [value for value in column if value is not None]) == len(self.sources)
+            if moment == TICK and (values := self._of_each(column))
         ]
 
     def levels(self, quantity: str) -> list[float]:
@@ -134,11 +130,11 @@ class Telemetry:
         return [level for _, level in self.course(quantity)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
+        """Return what orjson writes of the metrics."""
         return {
             "sources": [one.to_dict() for one in self.sources],
-            "gpus": [asdict(gpu) for gpu in self.gpus],
-            "missing": list(self.missing),
+            "gpus": self.gpus,
+            "missing": self.missing,
         }
 
     @classmethod
@@ -159,8 +155,6 @@ class Telemetry:
         """Read the scraper's file in a run's folder; there may be none, and a last line that is cut off is left out.
 
         Args:
-            folder: The folder of the run.
-            start_ns: When its clock started.
             missing: URLs of servers that had no metrics before the run; sources that never had any are added.
         """
         try:
@@ -178,11 +172,7 @@ class Telemetry:
 
 
 class LatestServerMetrics:
-    """Follows the scraper's file while a run goes on.
-
-    Args:
-        folder: The folder of the run.
-    """
+    """Follows the scraper's file while a run goes on."""
 
     def __init__(self, folder: Path) -> None:
         self._file = TailReader(folder / FILE_NAME)

@@ -66,7 +66,7 @@ class ClientTotals(ProcessUsage, frozen=True, kw_only=True):
             "warm_connections": counters["warm_connections"] if usage.known else None,
             **{name: counters[name] for name in ("late_connections", "by_reader", "early")},
         }
-        return from_json_values(usage.to_dict() | own, cls)
+        return from_json_values(vars(usage) | own, cls)
 
 
 class Worker(Struct, frozen=True, kw_only=True):

@@ -261,8 +261,8 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             early_stops=snapshot.early_stops,
             error_rate=failures.server_rate,
             client_error_rate=failures.client_rate,
-            no_answer_since_s=run.no_answer_since_s,
-            stopped=None if run.stopped is None else from_json_values(run.stopped.to_dict(), Stop),
+            no_answer_since_s=run.trailer.no_answer_since_s,
+            stopped=None if run.trailer.stopped is None else from_json_values(run.trailer.stopped, Stop),
             cancelled=Cancelled(never_sent=snapshot.never_sent, in_flight=snapshot.cut_off),
             silent_streams=SilentStreams(
                 count=counters["silent_streams"], examples=from_json_values(snapshot.silences, list[Silence])
@@ -291,9 +291,9 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             slo=judge_limits(settings.slo, snapshot, settings.latency_from)
             + [row for one in classes for row in one.named_limits],
             client=ClientTotals.of(run),
-            workers=from_json_values([worker.to_dict() for worker in run.workers], list[Worker]),
+            workers=from_json_values(run.workers, list[Worker]),
             server=ServerMetrics.of(run),
-            server_calls=from_json_values([call.to_dict() for call in run.calls], list[ServerCallResult]),
+            server_calls=from_json_values(run.trailer.calls, list[ServerCallResult]),
             prefix_cache=PrefixCache.of(run),
             provenance=Provenance.from_dict(run.header.provenance),
             histograms=Histograms.of(snapshot),

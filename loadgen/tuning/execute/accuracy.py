@@ -30,11 +30,6 @@ async def answers(settings: RunSettings, model: str, questions: Sequence[Questio
 
     Settings of sampling and of lengths are ignored, so that all arms are asked in the same way. Options of the chat
     template (`chat_template_kwargs` in `extra_body`) are kept.
-
-    Args:
-        settings: Settings of a run of any workload, with the server.
-        model: Name of the model in requests.
-        questions: The questions.
     """
     own_path = settings.endpoint if endpoints.name_of(settings) == CHAT else None
     chat = settings.replace(backend=CHAT, endpoint=own_path)

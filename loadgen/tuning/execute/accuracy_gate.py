@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from loadgen.stats import mcnemar
-from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest
+from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest, first_answers
 from loadgen.tuning.plan.plan import NOISE
 from loadgen.tuning.spec.arm_spec import ArmSpec, baseline
 from loadgen.tuning.spec.study import Study
@@ -37,18 +37,11 @@ def lossy(arm: ArmSpec, base: ArmSpec) -> bool:
 
 
 def asks_questions(request: TrialRequest, arm: ArmSpec, study: Study, trials: Iterable[Trial]) -> bool:
-    """Return whether a start asks the questions: once for the baseline, and once in each step for a lossy arm.
-
-    Args:
-        request: The start.
-        arm: Its arm.
-        study: The study.
-        trials: All trials so far.
-    """
+    """Return whether a start asks the questions: once for the baseline, and once in each step for a lossy arm."""
     if study.objective.accuracy is None or not (request.step == NOISE or lossy(arm, baseline(study))):
         return False
     place = request.step, request.arm
-    return not any((each.request.step, each.request.arm) == place and each.answers is not None for each in trials)
+    return first_answers(each for each in trials if (each.request.step, each.request.arm) == place) is None
 
 
 class AccuracyGate:
@@ -59,7 +52,6 @@ class AccuracyGate:
     confidence of the study's decisions.
 
     Args:
-        study: The study.
         base_answers: Answers of the baseline; None if it was not asked.
     """
 
@@ -68,11 +60,7 @@ class AccuracyGate:
         self._chance = 1 - study.decision.confidence
 
     def baseline_unusable_reason(self, answers: Answers | None) -> str:
-        """Return why no arm could be judged by these answers of the baseline; empty if arms can be judged.
-
-        Args:
-            answers: Answers of the baseline; None if it was not asked.
-        """
+        """Return why no arm could be judged by these answers of the baseline; empty if arms can be judged."""
         if self._accuracy is None or answers is None:
             return ""
         remedy = "give questions that it answers, or leave accuracy out"
@@ -86,7 +74,6 @@ class AccuracyGate:
         """Judge the answers of an arm.
 
         Args:
-            arm: The arm.
             trials: Its starts; the first with answers counts.
 
         Returns:
@@ -94,7 +81,7 @@ class AccuracyGate:
         """
         if self._accuracy is None or not lossy(arm, self._base):
             return False, ""
-        answers = next((trial.answers for trial in trials if trial.answers is not None), None)
+        answers = first_answers(trials)
         if answers is None or answers.trouble:
             return True, "it did not answer the questions" if answers is None else f"it: {answers.trouble}"
         assert self._base_answers is not None  # without usable answers of the baseline no arm is started

@@ -12,12 +12,13 @@ from loadgen.tuning.execute import facts
 from loadgen.tuning.execute.accuracy_gate import asks_questions
 from loadgen.tuning.execute.findings import BUDGET, NOT_YET, Findings
 from loadgen.tuning.execute.publications import published_findings
-from loadgen.tuning.execute.side_by_side import SideBySide
+from loadgen.tuning.execute.side_by_side import SideBySide, Start
 from loadgen.tuning.execute.store import Store, locked
 from loadgen.tuning.execute.trial import Trial, TrialRequest, now
 from loadgen.tuning.execute.trial_runner import TrialRunner
 from loadgen.tuning.execute.walk import Walk
 from loadgen.tuning.plan.estimate import UsualStart
+from loadgen.tuning.plan.plan import PlannedArm
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec.strict_model import convert
 from loadgen.tuning.spec.study import Study
@@ -43,10 +44,7 @@ async def conduct(file: StudyFile, folder: Path, usual_s: UsualStart, view: View
     A cancelled call stops the engine; the next call goes on from the store.
 
     Args:
-        file: The study.
         folder: Folder of the store, created if there is none.
-        usual_s: Returns how long servers have taken to start on this machine.
-        view: Display of the progress.
 
     Raises:
         BadInput: The study cannot run here, or not in this store.
@@ -59,46 +57,45 @@ async def conduct(file: StudyFile, folder: Path, usual_s: UsualStart, view: View
             store.give_up_running()
             spent_s = _replay(walk, known, same=store.folder)
             runner = TrialRunner(file.study, planner, store.folder)
-            block = SideBySide(file.study, runner) if file.study.decision.rounds > 1 else None
+            run_next = _run_block if file.study.decision.rounds > 1 else _run_start
             while (request := walk.request) is not None and spent_s < limit_s(file.study):
                 if request not in known:
-                    if block is None:
-                        trials = [await _run_start(walk, store, runner, view)]
-                    else:
-                        trials = await _run_block(walk, store, block, view)
-                    known |= {trial.request: trial for trial in trials}
+                    known |= {trial.request: trial for trial in await run_next(walk, store, runner, view)}
                 spent_s += known[request].seconds
                 walk.add(known[request])
                 view.end(walk, known[request])
             return walk.found(BUDGET)
 
 
-async def _run_start(walk: Walk, store: Store, runner: TrialRunner, view: View) -> Trial:
+async def _run_start(walk: Walk, store: Store, runner: TrialRunner, view: View) -> list[Trial]:
     """Run the start that is needed next, and keep its trial."""
-    request, arm = walk.request, walk.planned
-    assert request is not None
-    number, place = store.begin(request, arm.identity, now())
-    view.begin(walk, request, place)
-    asks = asks_questions(request, arm.spec, walk.study, walk.found().trials)
-    trial = await runner.run_trial(request, arm, place, view.progress, asks=asks)
+    assert walk.request is not None
+    number, folder, asks = _begin(walk, store, view, walk.request, walk.planned)
+    trial = await runner.run_trial(walk.request, walk.planned, folder, view.progress, asks=asks)
     store.end(number, trial)
-    return trial
+    return [trial]
 
 
-async def _run_block(walk: Walk, store: Store, block: SideBySide, view: View) -> list[Trial]:
+async def _run_block(walk: Walk, store: Store, runner: TrialRunner, view: View) -> list[Trial]:
     """Run the starts of the block that have not run yet, and keep their trials."""
     known, numbers, starts = store.trials(), [], []
     for request, arm in walk.block:
         if request not in known:
-            number, place = store.begin(request, arm.identity, now())
-            view.begin(walk, request, place)
-            asks = asks_questions(request, arm.spec, walk.study, walk.found().trials)
+            number, folder, asks = _begin(walk, store, view, request, arm)
             numbers.append(number)
-            starts.append(block.start(request, arm, place, partial(_named, view, request.arm), asks=asks))
-    trials = await block.run_block(starts)
+            trial = runner.begun(request, arm, folder)
+            starts.append(Start(arm, trial, folder, partial(_named, view, request.arm), asks))
+    trials = await SideBySide(walk.study, runner).run_block(starts)
     for number, trial in zip(numbers, trials, strict=True):
         store.end(number, trial)
     return trials
+
+
+def _begin(walk: Walk, store: Store, view: View, request: TrialRequest, arm: PlannedArm) -> tuple[int, Path, bool]:
+    """Record and show that a start begins; returns its number, its folder, and whether it asks the gate's questions."""
+    number, folder = store.begin(request, arm.identity, now())
+    view.begin(walk, request, folder)
+    return number, folder, asks_questions(request, arm.spec, walk.study, walk.found().trials)
 
 
 def _named(view: View, arm: str, workload: str, progress: Progress) -> None:
@@ -140,8 +137,6 @@ def _replay(walk: Walk, trials: Mapping[TrialRequest, Trial], *, same: Path | No
     """Walk with the trials of a store; returns their time in seconds.
 
     Args:
-        walk: The walk.
-        trials: The trials.
         same: Folder of the store, to check that arms are served as they were then; None: no check.
 
     Raises:

@@ -40,13 +40,7 @@ class Reading:
         return cls(CpuTimes.now(), sum(own.values()) + sum(os.times()[2:4]))
 
     def disturbance(self, since: Self, *, client_error: float | None = None, quiet: bool = True) -> Disturbance:
-        """Return what others did between an earlier reading and this one.
-
-        Args:
-            since: The earlier reading.
-            client_error: Share of the mean E2EL that the client may have added; None: unknown.
-            quiet: Whether the machine was quiet when the start began.
-        """
+        """Return what others did between an earlier reading and this one."""
         return Disturbance(
             others_cores=max(0.0, machine.others_cores(since.times, self.times, self.family_s - since.family_s)),
             stolen_share=machine.stolen_share(since.times, self.times),
@@ -71,7 +65,6 @@ class QuietWait:
 
     Args:
         max_wait_s: How long to wait at most; 0: not at all, so that the machine is never known to be quiet.
-        read: Reads the CPU times.
     """
 
     def __init__(self, max_wait_s: float, read: Callable[[], Reading] = Reading.now) -> None:

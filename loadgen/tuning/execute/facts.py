@@ -9,7 +9,6 @@ from typing import Any
 from loadgen.config.target import SIMULATOR
 from loadgen.errors import BadInput
 from loadgen.tuning.execute import joint_search
-from loadgen.tuning.execute.fact_names import fact_name
 from loadgen.tuning.execute.hardware import Accelerators
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec import questions
@@ -17,6 +16,7 @@ from loadgen.tuning.spec.stages import Joint
 from loadgen.tuning.spec.strict_model import At, AtFault
 from loadgen.tuning.spec.study import Study
 from loadgen.util import machine
+from loadgen.util.plugins import find
 from loadgen.version import __version__
 from loadgen.workload.datasets import rules
 from loadgen.workload.files import file_hash
@@ -26,51 +26,49 @@ logger = logging.getLogger("loadgen")
 LOCAL = ("/", "./", "../", "~")  # beginnings of a path, in contrast to a hub name
 RUN, IMPORTED = "run", "import"  # source of the trials in a store
 GROUNDS = ("host", "builds", "data", "questions")
+# Names for readers: of facts and their parts, and of the parts of each data set.
+_NAMES: dict[At, str] = {
+    ("loadgen",): "version of loadgen",
+    ("host",): "machine",
+    ("host", "name"): "machine",
+    ("host", "cpu"): "processor",
+    ("host", "cores"): "processor cores that loadgen may use",
+    ("host", "gpus"): "accelerators",
+    ("accelerators_from",): "accelerators named by",
+    ("builds",): "versions of engines",
+    ("data",): "data sets",
+    ("questions",): "questions, SHA-256",
+}
+_OF_DATA = {"path": "file", "bytes": "bytes", "sha256": "SHA-256"}
 
 
 def gather(study: Study, planner: Planner, text: str) -> dict[str, Any]:
     """Return the current facts as JSON.
 
-    Args:
-        study: The study.
-        planner: Its planner.
-        text: Text of its file.
-
     Raises:
         BadInput: The questions of its gate cannot be read.
     """
-    accelerators = Accelerators.found()
+    accelerators, described, gate = Accelerators.found(), machine.describe(), study.objective.accuracy
     return {
         "study": study.as_json(),
         "text": text,
         "source": RUN,
         "loadgen": __version__,
-        "host": _host(accelerators),
+        "host": {
+            "name": platform.node(),
+            "cpu": described["cpu"],
+            "cores": described["usable_cores"],
+            "gpus": list(accelerators.names),
+        },
         "accelerators_from": accelerators.tool,
-        "builds": {name: planner.engines.installed(name) for name in study.engines},
+        "builds": {name: find("engines", name).version() for name in study.engines},
         "data": _data(planner),
-        "questions": _questions(study),
-    }
-
-
-def _host(accelerators: Accelerators) -> dict[str, Any]:
-    """Return the facts of the machine that results depend on."""
-    described = machine.describe()
-    return {
-        "name": platform.node(),
-        "cpu": described["cpu"],
-        "cores": described["usable_cores"],
-        "gpus": list(accelerators.names),
+        "questions": None if gate is None else questions.sha256(questions.read(gate.file or questions.OWN)),
     }
 
 
 def check_available(study: Study, planner: Planner, facts: Mapping[str, Any]) -> None:
     """Check that everything a study names is available.
-
-    Args:
-        study: The study.
-        planner: Its planner.
-        facts: The current facts.
 
     Raises:
         AtFault: A model, a data set, an engine's version or the hardware is not what the study says.
@@ -104,11 +102,6 @@ def check_available(study: Study, planner: Planner, facts: Mapping[str, Any]) ->
 def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
     """Check that a study may go on in a store.
 
-    Args:
-        before: The facts in the store.
-        now: The current facts.
-        folder: Folder of the store.
-
     Raises:
         AtFault: The study has changed, at the place of the first change.
         BadInput: The machine, an engine, a data set or the questions have changed.
@@ -126,23 +119,25 @@ def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], folder: P
             raise BadInput(str(folder), problem, "begin another store with --store: results would not be comparable")
 
 
+def fact_name(at: At) -> str:
+    """Return the name of a fact, or of a part of it."""
+    if at in _NAMES:
+        return _NAMES[at]
+    kind, of, *part = map(str, at)
+    if kind == "builds":
+        return f"version of {of}"
+    assert kind == "data", at
+    return ", ".join([f"data of {of}", *(_OF_DATA[name] for name in part)])
+
+
 def _first_change(before: Any, now: Any, at: At) -> At | None:
     """Return the place where two JSON values first differ; None: they are equal."""
-    if at in (("budget",), ("report",)) or (at[:1], at[2:]) == (
-        ("stages",),
-        ("expect",),
-    ):  # not measured
-        return None
-    if isinstance(before, dict) and isinstance(now, dict):
-        for key in [*now, *(key for key in before if key not in now)]:
-            found = _first_change(before.get(key), now.get(key), (*at, key))
-            if found is not None:
-                return found
+    if at in (("budget",), ("report",)) or (at[:1], at[2:]) == (("stages",), ("expect",)):  # not measured
         return None
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        places = (
-            _first_change(was, is_, (*at, number)) for number, (was, is_) in enumerate(zip(before, now, strict=True))
-        )
+        before, now = dict(enumerate(before)), dict(enumerate(now))
+    if isinstance(before, dict) and isinstance(now, dict):
+        places = (_first_change(before.get(key), now.get(key), (*at, key)) for key in now | before)
         return next((place for place in places if place is not None), None)
     return None if before == now else at
 
@@ -168,9 +163,3 @@ def _data(planner: Planner) -> dict[str, Any]:
                 "sha256": file_hash.sha256(path),
             }
     return found
-
-
-def _questions(study: Study) -> str | None:
-    """Return the hash of the questions of a study's accuracy gate; None: no gate."""
-    gate = study.objective.accuracy
-    return None if gate is None else questions.sha256(questions.read(gate.file or questions.OWN))

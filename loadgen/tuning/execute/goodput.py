@@ -22,11 +22,6 @@ async def search_goodput(
     Each run lasts at least RUN_S, and has enough requests to decide the share that must be good.
 
     Args:
-        measure: Makes a run, as for `Levels`.
-        settings: Settings of the workload, with the server.
-        limits: Limits to meet.
-        effort: Resolution of the search.
-        folder: Folder for the records.
         start: First rate, requests/s; the throughput of the workload itself is a good choice.
 
     Raises:

@@ -18,14 +18,9 @@ FORM = re.compile(r"sxm|pcie|nvl")
 
 @dataclass(frozen=True, slots=True)
 class Accelerators:
-    """The accelerators of this machine.
+    """The accelerators of this machine."""
 
-    Attributes:
-        tool: What told their names; None: there is neither NVML nor npu-smi.
-        names: The name of each.
-    """
-
-    tool: str | None
+    tool: str | None  # what told their names; None: there is neither NVML nor npu-smi
     names: tuple[str, ...]
 
     @classmethod

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loadgen.errors import BadInput
 from loadgen.tuning.execute.accuracy_gate import AccuracyGate
@@ -18,23 +18,11 @@ from loadgen.tuning.spec.stages import Categorical, IntRange, Joint, Log2Range
 from loadgen.tuning.spec.study import Study
 from loadgen.util.packages import require
 
-if TYPE_CHECKING:
-    from optuna import Trial as Draw
-
 STEP_NAME = "{} (drawn)"
 
 
 class JointSearch:
-    """Draws combinations of a joint stage and tries each of them once.
-
-    Args:
-        step: The stage as planned.
-        number: Index of the stage.
-        stage: The stage in the study file.
-        study: The study.
-        planner: Its planner, which makes arms of combinations.
-        base_answers: Answers of the baseline to the gate's questions; None if it was not asked.
-    """
+    """Draws combinations of a joint stage and tries each of them once."""
 
     def __init__(
         self,
@@ -52,10 +40,7 @@ class JointSearch:
         self._drawn: dict[str, PlannedArm] = {}
         self._over = False
 
-    @property
-    def arms_ahead(self) -> tuple[str, ...]:
-        """Names of the arms that are started next: unknown before the one that is running has ended."""
-        return ()
+    arms_ahead: tuple[str, ...] = ()  # unknown before the arm that is running has ended
 
     def arm(self, name: str) -> PlannedArm:
         """Return the arm of that name."""
@@ -83,11 +68,7 @@ class JointSearch:
         self._over = True
 
     def found(self, open_: str = "") -> StepResult:
-        """Return the result of the search so far.
-
-        Args:
-            open_: Why the search does not go on now.
-        """
+        """Return the result of the search so far."""
         best = self._best()
         return StepResult(
             step=replace(self.step, arms=tuple(arm.planned for arm in self._arms.values())),
@@ -136,11 +117,7 @@ def require_sampler(stage: Joint) -> None:
 
 
 def _sampler(stage: Joint, seed: int) -> Any:
-    """Return Optuna's study that draws the combinations.
-
-    Raises:
-        BadInput: A package is missing.
-    """
+    """Return Optuna's study that draws the combinations."""
     require_sampler(stage)
     import optuna
 
@@ -153,7 +130,7 @@ def _sampler(stage: Joint, seed: int) -> Any:
     return optuna.create_study(direction="maximize", sampler=samplers[stage.sampler]())
 
 
-def _value(draw: "Draw", name: str, values: Log2Range | IntRange | Categorical) -> Any:
+def _value(draw: Any, name: str, values: Log2Range | IntRange | Categorical) -> Any:
     if isinstance(values, Log2Range):
         low, high = (number.bit_length() - 1 for number in values.log2)
         return 1 << draw.suggest_int(name, low, high)

@@ -23,10 +23,6 @@ NOTHING = "no results published"
 def published_findings(study: Study, trials: Iterable[Trial]) -> Findings:
     """Return the findings from published results.
 
-    Args:
-        study: The study, checked.
-        trials: Trials of a store of imported results.
-
     Raises:
         AtFault: The study asks for something impossible after a stage without published results.
     """

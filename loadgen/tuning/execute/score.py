@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from loadgen.config import slo
-from loadgen.report.result.limit import LimitResult
 from loadgen.tuning.execute.accuracy_gate import AccuracyGate
 from loadgen.tuning.execute.arm_result import ArmResult, Verdict
 from loadgen.tuning.execute.trial import Trial, WorkloadRun
@@ -33,9 +32,6 @@ def count_trial(arm: ArmResult, trial: Trial, study: Study, gate: AccuracyGate, 
 
     Args:
         arm: The result so far, with the trial among its trials.
-        trial: The trial.
-        study: The study.
-        gate: Its accuracy gate.
         max_misses: Trials that may miss a limit before the arm is infeasible, that one included.
     """
     value = objective_value(trial.runs[study.objective.workload], arm.planned.spec, study)
@@ -106,7 +102,8 @@ def missed_limits(trial: Trial, study: Study) -> str | None:
         return f"no rate meets {goodput.limits}, down to {four_digits(lowest)} requests/s"
     missed = [row for row in run.findings.slo if not row.met]
     if missed and study.objective.metric != "goodput":
-        return "; ".join(f"{row.limit} is {_limit_value(row)}" for row in missed)
+        values = ["exceeded, because too many requests failed" if row.beyond else row.value_text for row in missed]
+        return "; ".join(f"{row.limit} is {value}" for row, value in zip(missed, values, strict=True))
     return None
 
 
@@ -123,9 +120,7 @@ def distance(run: WorkloadRun) -> float:
     """Return how far a run is from its limits: 0 meets them, 0.5 exceeds one by half; failures add their share."""
     excess = 1 - run.success_rate
     for row in run.findings.slo:
-        if row.beyond:  # the percentile lies among failed requests, which the success rate counts
-            continue
-        if row.met:
+        if row.met or row.beyond:  # the percentile lies among failed requests, which the success rate counts
             continue
         if row.value is None:
             return math.inf
@@ -136,8 +131,3 @@ def distance(run: WorkloadRun) -> float:
 
 def _positive(number: Any) -> float | None:
     return float(number) if isinstance(number, int | float) and number > 0 and math.isfinite(number) else None
-
-
-def _limit_value(row: LimitResult) -> str:
-    """Return the value of a missed limit."""
-    return "exceeded, because too many requests failed" if row.beyond else row.value_text

@@ -17,7 +17,7 @@ from loadgen.errors import EngineError
 from loadgen.report.result.fields import to_json_values
 from loadgen.runner.start_engine import EngineSession
 from loadgen.tuning.execute.start_attempts import MAX_DISTURBED
-from loadgen.tuning.execute.trial import Trial, TrialRequest, WorkloadRun
+from loadgen.tuning.execute.trial import Trial, WorkloadRun
 from loadgen.tuning.execute.trial_runner import OnProgress, TrialRunner, crash, flush
 from loadgen.tuning.execute.workload_findings import Disturbance
 from loadgen.tuning.plan.plan import PlannedArm
@@ -28,42 +28,22 @@ THROUGHPUT = "total_token_throughput"
 
 @dataclass
 class Start:
-    """A start in a block.
-
-    Attributes:
-        arm: Its arm.
-        trial: Its outcome so far.
-        folder: Folder for its files.
-        on_progress: Called a few times a second with the name of the workload and the progress.
-        asks: Whether it asks the questions of the accuracy gate too.
-        runs: Its runs of the deciding workload, one for each round.
-    """
+    """A start in a block."""
 
     arm: PlannedArm
     trial: Trial
     folder: Path
-    on_progress: OnProgress
-    asks: bool
-    runs: list[WorkloadRun] = field(default_factory=list)
+    on_progress: OnProgress  # called a few times a second with the name of the workload and the progress
+    asks: bool  # whether it asks the questions of the accuracy gate too
+    runs: list[WorkloadRun] = field(default_factory=list)  # its runs of the deciding workload, one for each round
 
 
 class SideBySide:
-    """Runs blocks of starts.
-
-    Args:
-        study: The study.
-        runner: The runner of its trials.
-    """
+    """Runs blocks of starts."""
 
     def __init__(self, study: Study, runner: TrialRunner) -> None:
         self._study, self._runner = study, runner
         self._workload = study.objective.workload
-
-    def start(
-        self, request: TrialRequest, arm: PlannedArm, folder: Path, on_progress: OnProgress, *, asks: bool
-    ) -> Start:
-        """Return a start of a block; the arguments are those of `TrialRunner.run_trial`."""
-        return Start(arm, self._runner.begun(request, arm, folder), folder, on_progress, asks)
 
     async def run_block(self, starts: Sequence[Start]) -> list[Trial]:
         """Start the arms of a block, run the deciding workload in rounds, and stop them.
@@ -74,7 +54,7 @@ class SideBySide:
             EngineError, BadInput, NotKept: As `TrialRunner.run_trial` does.
         """
         since_s = time.monotonic()
-        await self._is_quiet(starts)
+        await self._runner.wait_for_quiet(partial(starts[0].on_progress, ""))
         async with AsyncExitStack() as stack:
             sessions: dict[str, EngineSession] = {}
             for start in starts:
@@ -100,10 +80,6 @@ class SideBySide:
         each_s = (time.monotonic() - since_s) / len(starts)
         return [replace(start.trial, seconds=each_s) for start in starts]
 
-    async def _is_quiet(self, starts: Sequence[Start]) -> bool:
-        """Wait for a quiet machine; returns whether it is."""
-        return await self._runner.wait_for_quiet(partial(starts[0].on_progress, ""))
-
     async def _run_rounds(self, starts: Sequence[Start], sessions: Mapping[str, EngineSession]) -> None:
         """Run all arms in turn, until enough rounds were not disturbed."""
         wanted, excess = self._study.decision.rounds, list[float]()
@@ -111,8 +87,10 @@ class SideBySide:
             going = [start for start in starts if start.trial.failure is None]
             if not going:
                 return
-            if excess and not await self._is_quiet(going) and len(excess) >= wanted:
-                break  # further rounds would be disturbed, too
+            if excess:
+                is_quiet = await self._runner.wait_for_quiet(partial(going[0].on_progress, ""))
+                if not is_quiet and len(excess) >= wanted:
+                    break  # further rounds would be disturbed, too
             random.Random(f"{self._study.decision.seed} {starts[0].trial.request} {len(excess)}").shuffle(going)
             for start in going:
                 await self._run_one(start, sessions, len(excess))
@@ -151,13 +129,9 @@ def combined(rounds: Sequence[WorkloadRun]) -> WorkloadRun:
     found = [_disturbance(run) for run in rounds]
     ranked = sorted(rounds, key=lambda run: run.summary.get(THROUGHPUT) or 0.0)
     middle = ranked[(len(ranked) - 1) // 2]
-    mean = Disturbance(
-        others_cores=fmean(each.others_cores for each in found),
-        stolen_share=fmean(each.stolen_share for each in found),
-        client_error=fmean(each.client_error or 0.0 for each in found),
-        cores=found[0].cores,
-        quiet=False,
-    )
+    parts = ("others_cores", "stolen_share", "client_error")
+    means = {name: fmean(getattr(each, name) or 0.0 for each in found) for name in parts}
+    mean = Disturbance(**means, cores=found[0].cores, quiet=False)
     judged = {
         **middle.summary["loadgen"],
         "disturbance": to_json_values(mean),

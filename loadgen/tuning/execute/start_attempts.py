@@ -18,11 +18,6 @@ def attempts(
 
     A start that was disturbed is set aside if the machine was quiet when it began: there may be a quiet moment again.
     If all are disturbed, the one that was disturbed least counts.
-
-    Args:
-        request: The start.
-        workload: The workload that decides.
-        on_end: Called with each trial.
     """
     disturbed: list[Trial] = []
     failures = 0

@@ -1,5 +1,6 @@
 """The run of one step: starts its arms block by block until each of them is decided."""
 
+import itertools
 import json
 import math
 from collections.abc import Generator, Iterable
@@ -19,7 +20,7 @@ from loadgen.tuning.execute.findings import StepResult
 from loadgen.tuning.execute.same_arms import max_in_flight, same_config
 from loadgen.tuning.execute.score import count_trial, gain, objective_value
 from loadgen.tuning.execute.start_attempts import attempts, disturbance
-from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest
+from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest, first_answers
 from loadgen.tuning.plan.plan import CONFIRMATION, NOISE, PlannedArm, Step
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec.arm_spec import ArmSpec
@@ -34,15 +35,9 @@ class StepRun:
     """Runs a step: yields the starts it needs, and decides from their trials.
 
     Args:
-        step: The step.
-        study: The study.
-        planner: Its planner, for engines and workloads.
         nogoods: Settings that made an arm fail; the run adds those of its own arms.
-        noise_before: Noise of the steps before; None: unknown.
-        base_answers: Answers of the baseline to the gate's questions; None if it was not asked.
 
     Attributes:
-        over: Whether the step has ended.
         broken: Why the reference cannot be measured; empty if it can.
         arms_ahead: Names of the arms that the running block starts after the one that is started now.
     """
@@ -72,7 +67,8 @@ class StepRun:
         for arm in self._rivals():
             nogood = next((bad for bad in self._nogoods if bad <= _assignments(arm.planned.spec)), None)
             if nogood is not None:
-                reason = f"its settings contain those of an arm that failed: {_shown(nogood)}"
+                shown = " ".join("=".join(part) for part in sorted(nogood) if part != ("replicas", "1"))
+                reason = f"its settings contain those of an arm that failed: {shown}"
                 self._update(arm.name, verdict=Verdict.PRUNED, reason=reason)
         alone = self.step.kind not in (NOISE, CONFIRMATION) and self._decided(self.step.min_starts)
         for block in range(0 if alone else self.step.max_starts):
@@ -90,11 +86,7 @@ class StepRun:
         self._adopt()
 
     def found(self, open_: str = "") -> StepResult:
-        """Return the result of the step so far.
-
-        Args:
-            open_: Why the step does not go on now.
-        """
+        """Return the result of the step so far."""
         open_ = "" if self.over else open_
         arms = sorted(self._arms.values(), key=lambda arm: arm.name != self._base)
         rivals = max(1, len(arms) - 1)
@@ -140,8 +132,7 @@ class StepRun:
         if failure is None:
             self._count(name, trial)
             if self.step.kind == NOISE:
-                answers = next((each.answers for each in self._reference.trials if each.answers is not None), None)
-                self._break(self._gate.baseline_unusable_reason(answers))
+                self._break(self._gate.baseline_unusable_reason(first_answers(self._reference.trials)))
             return
         if name == self._base:
             self._break(str(failure))
@@ -176,12 +167,11 @@ class StepRun:
             return
         names = [self._base, *(arm.name for arm in self._rivals())]
         in_flight = max(max_in_flight(self._planner.loads[name]) for name in self.step.arms[0].workloads)
-        for place, name in enumerate(names):
-            for other in (self._arms[each] for each in names[:place]):
-                arm = self._arms[name]
-                ran = arm.values and other.values and Verdict.SAME_AS not in (arm.verdict, other.verdict)
-                if ran and same_config(other, arm, self._planner.engines.names(arm.planned.spec), in_flight):
-                    self._update(name, verdict=Verdict.SAME_AS, reason=other.name)
+        for before, name in itertools.combinations(names, 2):
+            other, arm = self._arms[before], self._arms[name]
+            ran = arm.values and other.values and Verdict.SAME_AS not in (arm.verdict, other.verdict)
+            if ran and same_config(other, arm, self._planner.engines.knobs(arm.planned.spec.engine), in_flight):
+                self._update(name, verdict=Verdict.SAME_AS, reason=other.name)
 
     def _compare(self, blocks: int) -> None:
         """Compare the arms with the reference after that many blocks."""
@@ -222,12 +212,12 @@ class StepRun:
 
     def _lost_cores(self, arms: Iterable[ArmResult], blocks: int) -> dict[str, list[float]]:
         """Return how many cores each disturbed start that counts could not use; 0 if it was not disturbed."""
-        workload = self._study.objective.workload
-        found = {
-            arm.name: [disturbance(trial, workload) for trial in arm.counted[: len(arm.values)][:blocks]]
-            for arm in arms
-        }
-        return {name: [each.lost_cores * each.disturbed for each in row] for name, row in found.items()}
+        found: dict[str, list[float]] = {}
+        for arm in arms:
+            trials = arm.counted[: min(len(arm.values), blocks)]
+            each = [disturbance(trial, self._study.objective.workload) for trial in trials]
+            found[arm.name] = [one.lost_cores * one.disturbed for one in each]
+        return found
 
     def _decided(self, blocks: int) -> bool:
         """Return whether all arms are decided after that many blocks."""
@@ -317,16 +307,10 @@ def _assignments(arm: ArmSpec) -> Assignments:
     """Return all settings of an arm."""
     return frozenset(
         [
-            ("engine", arm.engine),
-            ("model", arm.model),
-            ("replicas", str(arm.replicas)),
-            *((("devices", *arm.devices),) if arm.devices else ()),
+            *(("engine", arm.engine), ("model", arm.model), ("replicas", str(arm.replicas))),
+            *([("devices", *arm.devices)] if arm.devices else []),
             *((name, json.dumps(value, sort_keys=True)) for name, value in arm.knobs.items()),
             *((name, *words) for name, words in arm.raw.items()),
             *((f"${name}", value) for name, value in arm.env.items()),
         ]
     )
-
-
-def _shown(nogood: Assignments) -> str:
-    return " ".join("=".join(part) for part in sorted(nogood) if part != ("replicas", "1"))

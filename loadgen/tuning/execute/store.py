@@ -4,12 +4,13 @@ A start gets a row when it begins; its results are added in one transaction afte
 be killed at any time: the start that it leaves is marked as lost and repeated.
 """
 
+from __future__ import annotations
+
 import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +47,7 @@ CREATE TABLE runs (
 
 
 class NotKept(LoadgenError):
-    """A file of a store could not be written; the start it belongs to does not count.
-
-    Args:
-        what: The store, or the file.
-        why: The system's error message.
-    """
+    """A file of a store could not be written; the start it belongs to does not count."""
 
     def __init__(self, what: Path | str, why: str) -> None:
         super().__init__(f"{what} cannot be written ({why}); make room, and run the same command again")
@@ -60,9 +56,6 @@ class NotKept(LoadgenError):
 @contextmanager
 def kept(folder: Path) -> Iterator[None]:
     """Convert errors of writing into a store.
-
-    Args:
-        folder: Folder of the store.
 
     Raises:
         NotKept: Something could not be written.
@@ -114,10 +107,9 @@ def holder(folder: Path) -> int | None:
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return None
     except BlockingIOError:
         return int(os.pread(descriptor, 20, 0) or 0) or None
-    else:
-        return None
     finally:
         os.close(descriptor)
 
@@ -132,12 +124,13 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._database = sqlite3.connect(folder / DATABASE, isolation_level=None)
+        self._database.row_factory = sqlite3.Row
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = FULL")
 
     @classmethod
     @contextmanager
-    def create(cls, folder: Path, facts: Mapping[str, Any]) -> "Iterator[Store]":
+    def create(cls, folder: Path, facts: Mapping[str, Any]) -> Iterator[Store]:
         """Create a store in one transaction.
 
         Args:
@@ -169,7 +162,7 @@ class Store:
 
     @classmethod
     @contextmanager
-    def open(cls, folder: Path) -> "Iterator[Store]":
+    def open(cls, folder: Path) -> Iterator[Store]:
         """Open a store.
 
         Raises:
@@ -213,10 +206,9 @@ class Store:
         Raises:
             NotKept: It cannot be written.
         """
-        row = (name, _json(value))
         with kept(self.folder):
             self._database.execute(
-                "INSERT INTO facts VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", row
+                "INSERT INTO facts VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (name, _json(value))
             )
 
     def trials(self) -> dict[TrialRequest, Trial]:
@@ -227,37 +219,17 @@ class Store:
         ):
             runs.setdefault(start, {})[workload] = WorkloadRun(orjson.loads(summary), path)
         found = {}
-        for (
-            number,
-            step,
-            block,
-            arm,
-            attempt,
-            config,
-            build,
-            began,
-            seconds,
-            ready_s,
-            failure,
-            config_json,
-            answers,
-        ) in self._database.execute(
-            "SELECT id, step, block, arm, attempt, config, build, began, seconds, ready_s, failure, told, answered"
-            " FROM starts WHERE state = 'ended' ORDER BY id"
-        ):
-            request = TrialRequest(step, block, arm, attempt)
+        for row in self._database.execute("SELECT * FROM starts WHERE state = 'ended' ORDER BY id"):
+            request = TrialRequest(row["step"], row["block"], row["arm"], row["attempt"])
+            failure, config, answers = (orjson.loads(row[name] or "null") for name in ("failure", "told", "answered"))
             found[request] = Trial(
                 request=request,
-                config=config,
-                build=build,
-                began=began,
-                seconds=seconds,
-                ready_s=ready_s,
-                failure=Failure(**orjson.loads(failure)) if failure else None,
-                server_config=orjson.loads(config_json) if config_json else None,
-                runs=runs.get(number, {}),
-                folder=_place(number),
-                answers=Answers.from_dict(orjson.loads(answers)) if answers else None,
+                **{name: row[name] for name in ("config", "build", "began", "seconds", "ready_s")},
+                failure=Failure(**failure) if failure else None,
+                server_config=config,
+                runs=runs.get(row["id"], {}),
+                folder=_place(row["id"]),
+                answers=Answers.from_dict(answers) if answers else None,
             )
         return found
 
@@ -274,8 +246,6 @@ class Store:
         """Record that a start begins.
 
         Args:
-            request: Step, block and arm of the start.
-            config: Hash of what is served.
             began: Start time, ISO 8601 in UTC.
 
         Returns:
@@ -302,27 +272,22 @@ class Store:
         Raises:
             NotKept: It cannot be written; the start then counts as not ended.
         """
+        parts = (trial.failure, trial.server_config, trial.answers and trial.answers.to_dict())
+        runs = enumerate(trial.runs.items())
         with kept(self.folder), self._transaction():
             self._database.execute(
                 "UPDATE starts SET state = 'ended', began = ?, build = ?, seconds = ?, ready_s = ?, failure = ?,"
                 " told = ?, answered = ? WHERE id = ?",
                 (
                     trial.began,  # after a wait for a quiet machine, later than `begin` knew
-                    trial.build,
-                    trial.seconds,
-                    trial.ready_s,
-                    None if trial.failure is None else _json(asdict(trial.failure)),
-                    None if trial.server_config is None else _json(trial.server_config),
-                    None if trial.answers is None else _json(trial.answers.to_dict()),
+                    *(trial.build, trial.seconds, trial.ready_s),
+                    *(None if part is None else _json(part) for part in parts),
                     number,
                 ),
             )
             self._database.executemany(
                 "INSERT INTO runs VALUES (?, ?, ?, ?, ?)",
-                [
-                    (number, place, workload, _json(ran.summary), ran.path)
-                    for place, (workload, ran) in enumerate(trial.runs.items())
-                ],
+                [(number, place, workload, _json(ran.summary), ran.path) for place, (workload, ran) in runs],
             )
 
     @contextmanager

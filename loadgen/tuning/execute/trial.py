@@ -1,6 +1,8 @@
 """A trial: one fresh start of an arm, its request and its outcome."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -14,34 +16,21 @@ INVALID = "invalid"  # kind of a failure that the client caused: its measurement
 
 @dataclass(frozen=True, slots=True)
 class TrialRequest:
-    """A start that a study needs next.
-
-    Attributes:
-        step: Name of the step.
-        block: Index of the block, from 0; each block starts each arm once.
-        arm: Name of the arm in the step.
-        attempt: From 0; higher after a transient failure of the attempt before.
-    """
+    """A start that a study needs next."""
 
     step: str
-    block: int
+    block: int  # index of the block, from 0; each block starts each arm once
     arm: str
-    attempt: int = 0
+    attempt: int = 0  # from 0; higher after a transient failure of the attempt before
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The reason why a trial has no value.
+    """The reason why a trial has no value."""
 
-    Attributes:
-        kind: Class of the failure, of `loadgen.engines.launch.crash_cause`, or INVALID.
-        cause: The log line or message that explains it.
-        transient: Whether a second attempt may succeed.
-    """
-
-    kind: str
-    cause: str
-    transient: bool
+    kind: str  # class of the failure, of `loadgen.engines.launch.crash_cause`, or INVALID
+    cause: str  # the log line or message that explains it
+    transient: bool  # whether a second attempt may succeed
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.cause}"
@@ -49,15 +38,11 @@ class Failure:
 
 @dataclass(frozen=True)
 class WorkloadRun:
-    """The result of one workload in a trial.
+    """The result of one workload in a trial."""
 
-    Attributes:
-        summary: Numbers of the result by the names of `vllm bench serve`; under `loadgen` what was judged.
-        path: File of the whole result, relative to the store.
-    """
-
+    # numbers of the result by the names of `vllm bench serve`; under `loadgen` what was judged
     summary: Mapping[str, Any]
-    path: str
+    path: str  # file of the whole result, relative to the store
 
     @cached_property
     def findings(self) -> WorkloadFindings:
@@ -65,7 +50,7 @@ class WorkloadRun:
         return from_json_values(self.summary["loadgen"], WorkloadFindings)
 
     @cached_property
-    def rounds(self) -> tuple["WorkloadRun", ...]:
+    def rounds(self) -> tuple[WorkloadRun, ...]:
         """The runs of a start that has several, of which this is the middle one; else this one."""
         found = self.summary.get("loadgen", {}).get("rounds", ())
         return tuple(WorkloadRun(each["summary"], each["path"]) for each in found) or (self,)
@@ -79,19 +64,13 @@ class WorkloadRun:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """A server's answers to questions with known answers.
+    """A server's answers to questions with known answers."""
 
-    Attributes:
-        questions: SHA-256 of the questions, in hexadecimal.
-        right: Whether each question was answered right; False if it got no answer.
-        wrong: A few wrong answers: `question`, a right `answer`, and what the server `said`.
-        trouble: Why the answers cannot be used; empty if they can.
-    """
-
-    questions: str
-    right: tuple[bool, ...]
+    questions: str  # SHA-256 of the questions, in hexadecimal
+    right: tuple[bool, ...]  # whether each question was answered right; False if it got no answer
+    # a few wrong answers: `question`, a right `answer`, and what the server `said`
     wrong: tuple[Mapping[str, str], ...] = ()
-    trouble: str = ""
+    trouble: str = ""  # why the answers cannot be used; empty if they can
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, with `right` as a string of 0 and 1."""
@@ -111,33 +90,25 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A start that has ended.
-
-    Attributes:
-        request: Step, block and arm of the start.
-        config: Identity of what was served.
-        build: Version of the engine.
-        began: Start time, ISO 8601 in UTC.
-        seconds: Time from the start until the engine was gone.
-        ready_s: Time until the server answered; None if it never did.
-        failure: Why the trial has no value; None if it has one.
-        server_config: Configuration that the server reported, by name; None if it reported none.
-        runs: Result of each workload, in order.
-        folder: Folder of its files, relative to the store.
-        answers: Answers to the questions of the accuracy gate; None if none were asked.
-    """
+    """A start that has ended."""
 
     request: TrialRequest
-    config: str
+    config: str  # identity of what was served
     build: str | None
-    began: str
-    seconds: float
-    ready_s: float | None = None
-    failure: Failure | None = None
+    began: str  # start time, ISO 8601 in UTC
+    seconds: float  # time from the start until the engine was gone
+    ready_s: float | None = None  # time until the server answered; None if it never did
+    failure: Failure | None = None  # why the trial has no value; None if it has one
+    # configuration that the server reported, by name; None if it reported none
     server_config: Mapping[str, Any] | None = None
-    runs: Mapping[str, WorkloadRun] = field(default_factory=dict)
-    folder: str = ""
-    answers: Answers | None = None
+    runs: Mapping[str, WorkloadRun] = field(default_factory=dict)  # result of each workload, in order
+    folder: str = ""  # folder of its files, relative to the store
+    answers: Answers | None = None  # answers to the questions of the accuracy gate; None if none were asked
+
+
+def first_answers(trials: Iterable[Trial]) -> Answers | None:
+    """Return the answers of the first trial that has some; None if none has."""
+    return next((trial.answers for trial in trials if trial.answers is not None), None)
 
 
 def now() -> str:

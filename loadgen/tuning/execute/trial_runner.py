@@ -1,5 +1,7 @@
 """Runs trials: starts the servers of an arm, runs its workloads one after another, and saves the results."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import random
@@ -46,8 +48,6 @@ class TrialRunner:
     """Runs trials, one at a time.
 
     Args:
-        study: The study.
-        planner: Its planner, for engines and workloads.
         root: Folder of the store; paths in trials are relative to it.
     """
 
@@ -62,8 +62,6 @@ class TrialRunner:
         """Wait for a quiet machine, start an arm, run its workloads, and stop it.
 
         Args:
-            request: Step, block and arm of the start.
-            arm: The arm.
             folder: Folder for its files, which exists and is empty.
             on_progress: Called a few times a second with the name of the workload, empty before the first one, and the
                 progress.
@@ -102,11 +100,6 @@ class TrialRunner:
         """Run workloads, each batch in a fresh start, and add the results to a trial.
 
         Args:
-            trial: The trial so far.
-            arm: Its arm.
-            batches: Names of the workloads.
-            folder: Folder of the trial's files.
-            on_progress: As for `run_trial`.
             asks: Whether to ask the questions of the study's accuracy gate after the last workload.
         """
         for names in batches:
@@ -166,13 +159,7 @@ class TrialRunner:
         """Run a workload, and the search for the highest rate if goodput decides; returns why it does not count.
 
         Args:
-            engines: The servers.
-            arm: Their arm.
-            name: The workload.
-            folder: Folder for its files, which is created.
-            on_progress: As for `run_trial`.
             round_: Number of the round, from 0; each has prompts of its own.
-            foreign: Engines of other arms, by process id.
         """
         objective = self._study.objective
         slo = objective.slo if objective.metric != "goodput" else None
@@ -186,8 +173,7 @@ class TrialRunner:
             write_atomic(path, report.to_json(result.data) + "\n")
         brief = RunBrief.of(result).to_dict()
         brief["loadgen"] |= {"disturbance": self._disturbance(before, foreign, result)}
-        found = WorkloadRun(brief, str(path.relative_to(self._root)))
-        failure = await _engine_failure(engines)
+        found, failure = WorkloadRun(brief, str(path.relative_to(self._root))), await _engine_failure(engines)
         if failure is None and result.verdict is Verdict.INVALID:
             failure = Failure(INVALID, "; ".join(result.reasons("A")), transient=True)
         if failure is not None or (objective.metric, objective.workload) != ("goodput", name):
@@ -204,11 +190,8 @@ class TrialRunner:
             raise
         except LoadgenError as error:
             return found, await _engine_failure(engines) or Failure(INVALID, str(error), transient=True)
-        judged = brief["loadgen"] | {
-            "goodput": to_json_values(goodput),
-            "disturbance": self._disturbance(before, foreign, result),
-        }
-        return replace(found, summary={**found.summary, "loadgen": judged}), await _engine_failure(engines)
+        more = {"goodput": to_json_values(goodput), "disturbance": self._disturbance(before, foreign, result)}
+        return replace(found, summary=brief | {"loadgen": brief["loadgen"] | more}), await _engine_failure(engines)
 
     def _read(self, foreign: Sequence[int]) -> Reading:
         """Read the CPU times; without foreign engines, the machine may be found quiet by them later."""
@@ -225,7 +208,6 @@ class TrialRunner:
             folder.mkdir(mode=0o700)
 
     async def _ask(self, engines: EngineSession, arm: PlannedArm) -> Answers:
-        """Ask the questions of the accuracy gate."""
         accuracy = self._study.objective.accuracy
         assert accuracy is not None
         await flush(engines)
@@ -275,8 +257,7 @@ def crash(error: EngineError) -> Failure:
     Raises:
         EngineError: It is no failure of the arm: the engine could not be stopped.
     """
-    found = getattr(error, "crash", None)
-    if found is None:
+    if (found := getattr(error, "crash", None)) is None:
         raise error
     return Failure(found.kind, found.cause, error.transient)
 
@@ -290,9 +271,8 @@ async def flush(engines: EngineSession) -> None:
 async def _engine_failure(engines: EngineSession) -> Failure | None:
     """Return the failure of an engine after a run; None: no failure."""
     for process in engines.processes:
-        error = await asyncio.to_thread(process.trouble)
-        if error is not None:
-            return Failure(error.crash.kind, error.crash.cause, error.transient)
+        if (error := await asyncio.to_thread(process.trouble)) is not None:
+            return crash(error)
     return None
 
 

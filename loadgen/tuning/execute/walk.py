@@ -11,7 +11,7 @@ from loadgen.stats.variance import Noise
 from loadgen.tuning.execute.findings import Findings, StepResult
 from loadgen.tuning.execute.joint_search import JointSearch
 from loadgen.tuning.execute.step_run import Assignments, StepRun
-from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest
+from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest, first_answers
 from loadgen.tuning.plan.plan import PlannedArm, Step
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec.stages import Joint
@@ -20,10 +20,6 @@ from loadgen.tuning.spec.study import Study
 
 class Walk:
     """A walk through a study.
-
-    Args:
-        study: The study, checked.
-        planner: Its planner.
 
     Attributes:
         request: The start that is needed next; None: none.
@@ -80,14 +76,17 @@ class Walk:
 
     def _run(self) -> Generator[TrialRequest, Trial, None]:
         yield from self._run_step(self._planner.noise())
-        trials = self._done[0].arms[0].trials
-        self._base_answers = next((trial.answers for trial in trials if trial.answers is not None), None)
+        self._base_answers = first_answers(self._done[0].arms[0].trials)
         if self.broken:
             return
         for number, stage in enumerate(self.study.stages):
             step = self._planner.stage(number)
             if isinstance(stage, Joint):
-                step = yield from self._search(number, stage, step)
+                self._running = search = JointSearch(step, number, stage, self.study, self._planner, self._base_answers)
+                yield from search.run()
+                self._running = None
+                self._done.append(search.found())
+                step = search.final()
             yield from self._run_step(step, number)
             if self.broken:
                 return
@@ -103,11 +102,3 @@ class Walk:
             self.broken = f"{step.name}: {step.reference.name} fails, {run.broken}"
         if number is not None:
             self._planner.adopt(number, step.arms, run.winners)
-
-    def _search(self, number: int, stage: Joint, step: Step) -> Generator[TrialRequest, Trial, Step]:
-        """Run the search of a joint stage; returns the stage with the best drawn arm as its only rival."""
-        self._running = search = JointSearch(step, number, stage, self.study, self._planner, self._base_answers)
-        yield from search.run()
-        self._running = None
-        self._done.append(search.found())
-        return search.final()

@@ -17,13 +17,7 @@ SAME_LENGTH = 0.01  # by how much, relative, the answers of two arms may differ 
 
 
 def with_workload_results(step: StepResult, study: Study, *, published: bool) -> StepResult:
-    """Fill in the results of each arm of a step on each workload.
-
-    Args:
-        step: The step.
-        study: The study.
-        published: Whether each arm was measured once, by others.
-    """
+    """Fill in the results of each arm of a step on each workload."""
     arms = [replace(arm, workloads=_workloads(arm, study)) for arm in step.arms]
     reference = next((arm for arm in arms if arm.name == step.reference), None)
     if reference is not None:
@@ -81,10 +75,7 @@ def difference_of(
     """Return the difference of two results on a workload; None if one has no value.
 
     Args:
-        result: Result of an arm.
-        other: Result to compare with.
         comparison: Their comparison in common blocks; None: there is none.
-        study: The study.
         why: Why there are no bounds if there is no comparison.
     """
     more_is_better = study.objective.more_is_better
@@ -103,11 +94,9 @@ def _other_work(result: WorkloadResult, other: WorkloadResult) -> str:
     if lengths[0] is None or not lengths[1]:
         return ""
     longer = lengths[0] / lengths[1] - 1
-    return (
-        ""
-        if abs(longer) <= SAME_LENGTH
-        else f"answers {percent(abs(longer), 1)} {'longer' if longer > 0 else 'shorter'}"
-    )
+    if abs(longer) <= SAME_LENGTH:
+        return ""
+    return f"answers {percent(abs(longer), 1)} {'longer' if longer > 0 else 'shorter'}"
 
 
 def _one_look(result: WorkloadResult, other: WorkloadResult, study: Study) -> group_sequential.Comparison | None:

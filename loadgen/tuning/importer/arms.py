@@ -9,7 +9,6 @@ from loadgen.analysis.audit.command import MODEL_FLAGS, ServingCommand, commands
 from loadgen.analysis.audit.study import stems
 from loadgen.errors import BadInput
 from loadgen.tuning.importer.unplaced import Unplaced
-from loadgen.tuning.importer.workloads import Workloads
 from loadgen.tuning.plan.plan import CONFIRMATION, NOISE, Plan, PlannedArm
 from loadgen.tuning.plan.study_engines import StudyEngines
 from loadgen.tuning.spec.arm_spec import ArmSpec
@@ -19,18 +18,11 @@ ADDRESS_FLAGS = ("host", "port")  # without effect on speed
 
 
 class Arms:
-    """The arms that a study would try if the expected arms won each stage.
-
-    Args:
-        plan: Its plan.
-
-    Attributes:
-        workloads: The workloads of the study.
-    """
+    """The arms that a study would try if the expected arms won each stage."""
 
     def __init__(self, plan: Plan) -> None:
         self._study, self._engines = plan.study, StudyEngines(plan.study)
-        self.workloads = Workloads(plan.loads)
+        self.loads = plan.loads
         self._arms = [arm for step in plan.steps if step.name != NOISE for arm in step.arms]
         self._by_command: dict[tuple[str, object], list[PlannedArm]] = defaultdict(list)
         self._page_names: dict[str, str] = {}  # engines of the study to their names on pages
@@ -58,8 +50,8 @@ class Arms:
         if path not in arms:
             remedy = suggestion(text, [*arms]) or f"name one of {', '.join([*arms][:12])}"
             raise BadInput("--as", f"unknown arm {text!r}", remedy)
-        if workload not in self.workloads.names:
-            raise BadInput("--as", f"unknown workload {workload!r}", f"name one of {', '.join(self.workloads.names)}")
+        if workload not in self.loads:
+            raise BadInput("--as", f"unknown workload {workload!r}", f"name one of {', '.join(self.loads)}")
         return arms[path], workload
 
     def names_model(self, command: ServingCommand) -> bool:
@@ -70,7 +62,6 @@ class Arms:
         """Return the arm that a command starts, and a remark; empty if there is none.
 
         Args:
-            command: The command as printed.
             stage: Title of the stage above it; empty: none.
             similar_models: Whether a model that the study does not have may be taken for one with a similar name.
 
@@ -116,7 +107,6 @@ class Arms:
         """Return the arms of a command.
 
         Args:
-            command: The command.
             model: The study's variant of its model; empty: any.
             shared: Whether to add the knobs of all servers of its engine, which pages may leave out.
         """

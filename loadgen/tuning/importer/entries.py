@@ -1,5 +1,7 @@
 """The entries of a published file: results with their context, and commands without a result."""
 
+from __future__ import annotations
+
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
@@ -18,26 +20,17 @@ from loadgen.tuning.importer.restatement import requests_sent, untrue_of_all
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to import, or one result of it.
-
-    Attributes:
-        path: Path as given.
-        sha256: Hash of the file.
-        entries: Entries to import, in their order.
-        untrue: Latencies that are wrong in all its results.
-        is_part: Whether one result was named by its number.
-        hardware: The hardware as the file names it; empty: it does not.
-    """
+    """A file to import, or one result of it."""
 
     path: str
     sha256: str
-    entries: tuple["Entry", ...]
-    untrue: frozenset[str]
-    is_part: bool
-    hardware: str = ""
+    entries: tuple[Entry, ...]
+    untrue: frozenset[str]  # latencies that are wrong in all its results
+    is_part: bool  # whether one result was named by its number
+    hardware: str = ""  # the hardware as the file names it; empty: it does not
 
     @classmethod
-    def read(cls, name: str) -> "Source":
+    def read(cls, name: str) -> Source:
         """Read FILE, or the N-th result of FILE#N.
 
         Raises:
@@ -47,7 +40,11 @@ class Source:
         path, number = (cut[1], int(cut[2])) if cut else (name, None)
         text = read(path)
         page = None if text.lstrip()[:1] in ("{", "[") else Page(path, text)
-        found = _of_json(path, text) if page is None else _of_page(page)
+        found = (
+            _of_page(page)
+            if page
+            else [Entry(number, each.place, each) for number, each in enumerate(results(path, text), 1)]
+        )
         meant = tuple(entry for entry in found if number in (None, entry.number))
         if not meant:
             count = sum(entry.result is not None for entry in found)
@@ -59,28 +56,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A result, or a command without one.
+    """A result, or a command without one."""
 
-    Attributes:
-        number: Number of the result in its file, from 1; 0: no result.
-        place: Place in the file.
-        result: Its numbers; None: the command failed.
-        cause: Text of the page in place of a result.
-        command: Serving command; None: unknown.
-        title: Text above it.
-        stage: Title of the stage; empty for other workloads and for files that are not pages.
-        baseline: Whether the page's comparison shows it as the baseline's.
-        success_rate: Share of the requests that succeeded, if a table of the page has it beside the result's number.
-    """
-
-    number: int
+    number: int  # number of the result in its file, from 1; 0: no result
     place: Place
-    result: Published | None
-    cause: str = ""
-    command: ServingCommand | None = None
+    result: Published | None  # its numbers; None: the command failed
+    cause: str = ""  # text of the page in place of a result
+    command: ServingCommand | None = None  # serving command; None: unknown
     title: str = ""
-    stage: str = ""
-    baseline: bool = False
+    stage: str = ""  # title of the stage; empty for other workloads and for files that are not pages
+    baseline: bool = False  # whether the page's comparison shows it as the baseline's
+    # share of the requests that succeeded, if a table of the page has it beside the result's number
     success_rate: float | None = None
 
     @property
@@ -92,15 +78,6 @@ class Entry:
         if sent is None and ok is not None and self.success_rate:
             return round(ok.value / self.success_rate)
         return sent
-
-
-def _of_json(path: str, text: str) -> list[Entry]:
-    """Return the entries of a file of JSON in their order.
-
-    Raises:
-        BadInput: It is of an unknown kind.
-    """
-    return [Entry(number, each.place, each) for number, each in enumerate(results(path, text), 1)]
 
 
 def _of_page(page: Page) -> list[Entry]:

@@ -1,5 +1,7 @@
 """Imports published results into a store, each as a trial of its arm."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,9 +18,9 @@ from loadgen.tuning.execute.trial import INVALID, Failure, Trial, TrialRequest, 
 from loadgen.tuning.execute.workload_findings import Origin
 from loadgen.tuning.importer.arms import Arms
 from loadgen.tuning.importer.entries import Entry, Source
-from loadgen.tuning.importer.load_check import difference
 from loadgen.tuning.importer.restatement import as_printed, requests_sent, restated
 from loadgen.tuning.importer.unplaced import Unplaced
+from loadgen.tuning.importer.workloads import find_workload, load_difference
 from loadgen.tuning.plan.plan import PlannedArm
 from loadgen.tuning.spec.study import Study
 from loadgen.tuning.spec.study_file import StudyFile
@@ -33,36 +35,22 @@ Numbers = frozenset[tuple[str, float]]  # as they were published
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The place of an entry in the study.
-
-    Attributes:
-        arm: The arm in its step.
-        config: Identity of what was served, which may be another arm's.
-        workload: Name of the workload; empty if there is no result.
-        notes: Remarks for the user.
-    """
+    """The place of an entry in the study."""
 
     arm: PlannedArm
-    config: str
-    workload: str
+    config: str  # identity of what was served, which may be another arm's
+    workload: str  # name of the workload; empty if there is no result
     notes: list[str]
 
 
 @dataclass
 class ImportSummary:
-    """The outcome of importing a file.
-
-    Attributes:
-        lines: The outcome of each result.
-        imported: The results and failed commands that were added, as trials.
-        again: Number of those that had been imported before.
-        unplaced: Number of those without a matching arm or workload.
-    """
+    """The outcome of importing a file."""
 
     lines: list[str] = field(default_factory=list)
-    imported: list[Trial] = field(default_factory=list)
-    again: int = 0
-    unplaced: int = 0
+    imported: list[Trial] = field(default_factory=list)  # the results and failed commands that were added, as trials
+    again: int = 0  # number of those that had been imported before
+    unplaced: int = 0  # number of those without a matching arm or workload
 
 
 def facts(file: StudyFile) -> dict[str, Any]:
@@ -113,8 +101,6 @@ class Importer:
 
     Args:
         store: The store, locked by the caller.
-        arms: The arms and workloads of its study.
-        study: The study.
         as_: Arm and, if given, workload of results that have no command or that were named by number.
     """
 
@@ -167,9 +153,15 @@ class Importer:
             for key in _keys(placed.arm, placed.config, placed.workload) & self._filled.keys():
                 problem = f"{placed.arm.path} has a result on {placed.workload}, {self._filled[key].place}"
                 raise Unplaced(f"{problem}, and published results are not averaged")
-            load_note = self._load_note(placed.workload, entry.result)
+            why = load_difference(entry.result, self._arms.loads[placed.workload])
+            load_note = [f"{placed.workload} is another load than the study's: {why}"] if why else []
             trial = self._add_run(placed, entry.result, entry, source, [*placed.notes, *load_note])
-            self._compare_load(placed.workload, entry, load_note, summary)
+            if why and placed.workload not in self._other_loads:  # said once
+                self._other_loads.add(placed.workload)
+                remedy = (
+                    "set dataset_rule, or compat, to the page's tool before you compare them with runs of the study"
+                )
+                summary.lines.append(f"{entry.place}: {load_note[0]}; {remedy}")
         elif (placed.config, entry.cause) in self._failed:
             summary.again += 1
             return
@@ -201,7 +193,7 @@ class Importer:
             notes.append(f"the page shows it as the baseline's, but its command is that of {arm.path}")
             arm = self._arms.baseline
         if workload is None and entry.result is not None:
-            workload = self._arms.workloads.find(entry.result, entry.sent, f"{entry.title} {entry.stage}")
+            workload = find_workload(self._arms.loads, entry.result, entry.sent, f"{entry.title} {entry.stage}")
             notes += self._losses(entry.result, workload)
         if entry.result is not None and workload is not None:
             notes += self._early_end(entry.result, workload)
@@ -209,14 +201,14 @@ class Importer:
 
     def _losses(self, result: Published, workload: str) -> list[str]:
         """Return a remark if requests of the workload are missing without a word about them."""
-        ok, wanted = result.get("ok"), self._arms.workloads.num_prompts(workload)
+        ok, wanted = result.get("ok"), self._arms.loads[workload].num_prompts or 0
         if ok is None or requests_sent(result) is not None or ok.value >= wanted:
             return []
         return [f"{ok.value:g} of the {wanted} requests of {workload}; the others count as failed"]
 
     def _early_end(self, result: Published, workload: str) -> list[str]:
         """Return a remark if answers are shorter than the workload asks for."""
-        load, tokens = self._arms.workloads.load(workload), result.per_request()
+        load, tokens = self._arms.loads[workload], result.per_request()
         asked = load.random_output_len
         if load.dataset_name != "random" or not isinstance(asked, int) or tokens is None:
             return []
@@ -225,20 +217,8 @@ class Importer:
         ignored = f", but {workload} ignores EOS in this study" if load.implied().ignore_eos else ""
         return [f"answers ended early, after {tokens[1]:.1f} of {asked} tokens{ignored}"]
 
-    def _load_note(self, workload: str, result: Published) -> list[str]:
-        """Return a remark if a result comes from another load than the study's."""
-        why = difference(result, self._arms.workloads.load(workload))
-        return [f"{workload} is another load than the study's: {why}"] if why else []
-
-    def _compare_load(self, workload: str, entry: Entry, notes: list[str], summary: ImportSummary) -> None:
-        """Say it once if the results of a workload come from another load than the study's."""
-        if notes and workload not in self._other_loads:
-            self._other_loads.add(workload)
-            remedy = "set dataset_rule, or compat, to the page's tool before you compare them with runs of the study"
-            summary.lines += [f"{entry.place}: {note}; {remedy}" for note in notes]
-
     def _add_run(self, placed: Placement, result: Published, entry: Entry, source: Source, notes: list[str]) -> Trial:
-        summary = restated(result, self._arms.workloads.num_prompts(placed.workload), source.untrue)
+        summary = restated(result, self._arms.loads[placed.workload].num_prompts or 0, source.untrue)
         own, replicas = summary["loadgen"], placed.arm.spec.replicas
         wanted = self._servers.get(placed.config, own["servers"] if own["servers"] == replicas else 1)
         if own["servers"] != wanted:
@@ -263,7 +243,6 @@ class Importer:
         data: Mapping[str, Any] | None = None,
         failure: Failure | None = None,
     ) -> Trial:
-        """Add a trial to the store."""
         arm = placed.arm
         request = TrialRequest(arm.step, self._blocks, arm.name)
         began = now()
@@ -288,7 +267,6 @@ class Importer:
         return trial
 
     def _note(self, trial: Trial) -> None:
-        """Remember a trial of the store."""
         self._blocks = max(self._blocks, trial.request.block + 1)
         if trial.failure is not None:
             self._failed.add((trial.config, trial.failure.cause))

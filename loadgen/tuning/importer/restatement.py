@@ -48,7 +48,6 @@ def restated(result: Published, asked: int, untrue: Set[str] = frozenset()) -> d
     inconsistent is null. `loadgen.published` keeps all numbers as printed.
 
     Args:
-        result: The result.
         asked: Number of requests, used if the result does not have it.
         untrue: Latencies to leave out, as `ttft`.
 
@@ -66,7 +65,8 @@ def restated(result: Published, asked: int, untrue: Set[str] = frozenset()) -> d
         counted = _counted(result, name)
         if counted and not result[name].agrees(counted):
             summary[NAMES[name]] = counted.value
-    untrue |= _not_measured(summary)
+    # A mean of whole requests is one of the same zeros as a statistic that is zero.
+    untrue |= {_metric(key) for key, value in summary.items() if _is_zero_latency(key, value)} & OF_REQUESTS
     summary |= {key: None for key, value in summary.items() if _is_untrue(key, value, untrue)}
     return summary | {"loadgen": _own(result, wrong, summary)}
 
@@ -109,11 +109,6 @@ def _own(result: Published, wrong: list[Finding], summary: Mapping[str, Any]) ->
 
 def _untrue(wrong: Iterable[Finding]) -> set[str]:
     return {part for finding in wrong for part in UNTRUE.get(finding.rule, ())}
-
-
-def _not_measured(summary: Mapping[str, Any]) -> set[str]:
-    """Return the latencies of whole requests that have a statistic of zero: their mean is one of the same zeros."""
-    return {_metric(key) for key, value in summary.items() if _is_zero_latency(key, value)} & OF_REQUESTS
 
 
 def _is_untrue(key: str, value: Any, untrue: Set[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Finds the workload of a study that a published result belongs to."""
+"""Finds the workload of a study that a published result belongs to, and checks that it can come from its load."""
 
 import math
 from collections.abc import Mapping
@@ -8,57 +8,36 @@ from loadgen.analysis.audit.study import stems
 from loadgen.analysis.audit.workload import length_mismatch
 from loadgen.config.settings import RunSettings
 from loadgen.tuning.importer.unplaced import Unplaced
+from loadgen.tuning.plan.estimate import tokens
 
 MIN_REQUESTS = 0.9  # share of a workload's requests that a result must account for
+CONVERSATIONS = 1000  # of ShareGPT, for which the usual lengths are known
+TOLERANCE = 0.15  # relative, of their mean length: tokenizers differ
 RATE_KEPT = 0.9  # share of the request rate from which on no cap has held requests back
 EARLY = 0.5  # share of the time that a request rate takes; Poisson arrivals of few requests may need less than all
 
 
-class Workloads:
-    """The workloads of a study.
+def find_workload(loads: Mapping[str, RunSettings], result: Published, sent: int | None, near: str) -> str:
+    """Return the name of a result's workload.
 
     Args:
-        loads: Their settings by name.
+        sent: Number of requests that were sent; None: as many as succeeded.
+        near: Text above it, which decides if several workloads fit.
+
+    Raises:
+        Unplaced: No workload of the study fits, or several do.
     """
-
-    def __init__(self, loads: Mapping[str, RunSettings]) -> None:
-        self._loads = loads
-
-    @property
-    def names(self) -> list[str]:
-        """Their names."""
-        return [*self._loads]
-
-    def load(self, name: str) -> RunSettings:
-        """Return the settings of a workload."""
-        return self._loads[name]
-
-    def num_prompts(self, name: str) -> int:
-        """Return the number of requests of a workload; 0 if only its duration limits them."""
-        return self._loads[name].num_prompts or 0
-
-    def find(self, result: Published, sent: int | None, near: str) -> str:
-        """Return the name of a result's workload.
-
-        Args:
-            result: Its requests, tokens and concurrency.
-            sent: Number of requests that were sent; None: as many as succeeded.
-            near: Text above it, which decides if several workloads fit.
-
-        Raises:
-            Unplaced: No workload of the study fits, or several do.
-        """
-        why = {name: _mismatch(result, sent, load) for name, load in self._loads.items()}
-        fitting = [name for name, reason in why.items() if not reason]
-        exact = [name for name in fitting if self._loads[name].dataset_name == "random"] or fitting
-        called = [name for name in exact if stems(name) and stems(name) <= stems(near)]
-        found = exact if len(exact) == 1 else called
-        if len(found) == 1:
-            return found[0]
-        if exact:
-            raise Unplaced(f"{_shape(result)} can be {' or '.join(found or exact)}")
-        reasons = ", ".join(f"{name} {reason}" for name, reason in why.items())
-        raise Unplaced(f"no workload of the study is {_shape(result)}: {reasons}")
+    why = {name: _mismatch(result, sent, load) for name, load in loads.items()}
+    fitting = [name for name, reason in why.items() if not reason]
+    exact = [name for name in fitting if loads[name].dataset_name == "random"] or fitting
+    called = [name for name in exact if stems(name) and stems(name) <= stems(near)]
+    found = exact if len(exact) == 1 else called
+    if len(found) == 1:
+        return found[0]
+    if exact:
+        raise Unplaced(f"{_shape(result)} can be {' or '.join(found or exact)}")
+    reasons = ", ".join(f"{name} {reason}" for name, reason in why.items())
+    raise Unplaced(f"no workload of the study is {_shape(result)}: {reasons}")
 
 
 def _mismatch(result: Published, sent: int | None, load: RunSettings) -> str:
@@ -120,3 +99,37 @@ def _shape(result: Published) -> str:
 def _value(result: Published, name: str) -> float:
     number = result.get(name)
     return number.value if number else 0.0
+
+
+def load_difference(result: Published, load: RunSettings) -> str:
+    """Return in what the prompts of a result differ from a workload's; empty if nothing shows that they do.
+
+    Results with failed requests are not compared, since the tokens of the others say little.
+    """
+    ok, prompts = result.get("ok"), result.get("input_tokens")
+    lengths = tokens(load)
+    if ok is None or not ok.value or ok.value != load.num_prompts or lengths is None:
+        return ""
+    if prompts is None:
+        return ""
+    of_data = {"random": _random_prompts, "sharegpt": _conversations}[load.dataset_name]
+    return of_data(prompts.value / ok.value, lengths[0], load)
+
+
+def _random_prompts(mean: float, length: int, load: RunSettings) -> str:
+    """Compare the mean length of random prompts with the lengths that the workload's rule makes."""
+    if load.dataset_rule is None and mean % 1:  # a template adds the same number of tokens to each prompt
+        return f"its prompts have {mean:.2f} tokens on average, and each of this load has exactly {length}"
+    if load.dataset_rule == "vllm-0.9" and mean != length:
+        return f"its prompts have {mean:.2f} tokens on average, and vllm-0.9 counts {length} for each"
+    if load.dataset_rule == "vllm-0.11" and mean > length:
+        return f"its prompts have {mean:.2f} tokens on average, and those of vllm-0.11 at most {length}"
+    return ""
+
+
+def _conversations(mean: float, usual: int, load: RunSettings) -> str:
+    """Compare the mean length of a thousand prompts with those of the published file by the workload's rule."""
+    if load.num_prompts != CONVERSATIONS or abs(mean / usual - 1) <= TOLERANCE:
+        return ""
+    rule = load.dataset_rule or "vllm-0.11"
+    return f"its prompts have {mean:.0f} tokens on average, and those that {rule} chooses about {usual}"

@@ -1,5 +1,7 @@
 """The arms that each stage tries, built from the arms it starts from and the changes it makes."""
 
+from __future__ import annotations
+
 import itertools
 import json
 import math
@@ -21,11 +23,7 @@ OF_ARMS = ("model", "replicas")  # in grids, beside knobs
 class Candidates:
     """The arms of each stage, given the winners of the stages before it.
 
-    Args:
-        study: The study, checked.
-
     Attributes:
-        baseline: Its baseline.
         incumbents: The arms that go on now, the best first.
     """
 
@@ -73,8 +71,6 @@ class Candidates:
         """Record the outcome of a stage.
 
         Args:
-            number: Index of the stage.
-            tried: Its arms.
             won: The arms that go on, the best first; empty: the incumbents stay.
         """
         name = self.study.stages[number].name

@@ -33,13 +33,7 @@ SHAREGPT_TOKENS = {"vllm-0.11": (217, 202), "benchmark-runner": (342, 281)}
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """An estimated time.
-
-    Attributes:
-        min_s: Shortest usual time.
-        max_s: Longest usual time.
-        basis: Source of the estimate, in words.
-    """
+    """An estimated time: the shortest and the longest usual one, and the source of the estimate in words."""
 
     min_s: float
     max_s: float
@@ -69,7 +63,6 @@ def load(settings: RunSettings, model: str, devices: int) -> Span | None:
     """Estimate the time of a run of a workload; None: unknown.
 
     Args:
-        settings: Settings of the run.
         model: Name of the model, which gives its size.
         devices: Accelerators that compute; 0: none.
     """

@@ -1,10 +1,10 @@
 """Checks that an arm can be served on the study's hardware; an error names its place in the study file."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from loadgen.config.data import TRACE
 from loadgen.config.settings import RunSettings
+from loadgen.engines import Launch
 from loadgen.errors import BadInput
 from loadgen.tuning.plan.candidates import OF_ARMS
 from loadgen.tuning.plan.estimate import tokens
@@ -14,17 +14,9 @@ from loadgen.tuning.spec.stages import Grid
 from loadgen.tuning.spec.strict_model import At, AtFault, suggestion
 from loadgen.tuning.spec.study import Study
 
-if TYPE_CHECKING:
-    from loadgen.engines import Launch
-
 
 def check_knobs(study: Study, spec: ArmSpec, knobs: Sequence[str]) -> None:
     """Check the names of an arm's knobs.
-
-    Args:
-        study: The study.
-        spec: The arm.
-        knobs: Names of the knobs of all engines.
 
     Raises:
         AtFault: A knob is unknown.
@@ -61,13 +53,8 @@ def engine_refusal(study: Study, spec: ArmSpec, error: BadInput) -> AtFault:
     return AtFault(place, f"{part}: {error.problem}" if part else error.problem, error.remedy)
 
 
-def check_condition(study: Study, number: int, knobs: Callable[[str], Sequence[str]]) -> None:
+def check_condition(study: Study, number: int, knobs: Callable[[str], Iterable[str]]) -> None:
     """Check the names in a grid's condition.
-
-    Args:
-        study: The study.
-        number: Index of the stage.
-        knobs: Returns the names of an engine's knobs.
 
     Raises:
         AtFault: A name is unknown.
@@ -93,13 +80,11 @@ def check_rates(study: Study, loads: Mapping[str, RunSettings]) -> None:
         raise AtFault(("objective", "workload"), problem, "let another workload decide")
 
 
-def notes(arm: ArmSpec, launch: "Launch", loads: Mapping[str, RunSettings]) -> tuple[str, ...]:
+def notes(arm: ArmSpec, launch: Launch, loads: Mapping[str, RunSettings]) -> tuple[str, ...]:
     """Return a remark for each workload whose prompts do not fit into the context of an arm.
 
     Args:
-        arm: The arm.
         launch: Its command, which may have a context of its own.
-        loads: Its workloads.
     """
     found = []
     context = arm.knobs.get("context_len", launch.context_len)

@@ -1,16 +1,15 @@
 """The plan of a study: its steps, and the arms that each step starts."""
 
+from __future__ import annotations
+
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from loadgen.config.settings import RunSettings
+from loadgen.engines import Launch
 from loadgen.tuning.plan.estimate import Span
 from loadgen.tuning.spec.arm_spec import ArmSpec
 from loadgen.tuning.spec.study import Study
-
-if TYPE_CHECKING:
-    from loadgen.engines import Launch
 
 NOISE, CONFIRMATION = "noise", "confirmation"
 NOISE_STARTS = 3  # of the baseline, to estimate how much starts of the same arm differ
@@ -18,34 +17,20 @@ NOISE_STARTS = 3  # of the baseline, to estimate how much starts of the same arm
 
 @dataclass(frozen=True)
 class PlannedArm:
-    """An arm in a step: how it is served, what it is measured with, and how long that may take.
-
-    Attributes:
-        step: Name of the step.
-        spec: Configuration and name in the step.
-        start: Whether the step starts from this arm, which then runs beside the others for comparison.
-        model: Folder, hub name or file that is served.
-        launches: Commands of the servers, one for each replica.
-        identity: Hash of what is served; equal for arms that are served in the same way.
-        workloads: Workloads to run after each start, in order.
-        batches: The same, split where the engine must be restarted because it cannot empty its caches.
-        until_ready: Estimated time of a start.
-        loads: Estimated time of each workload; None: unknown.
-        same_as: STEP/ARM that was planned before and is served in the same way.
-        notes: Remarks for the user.
-    """
+    """An arm in a step: how it is served, what it is measured with, and how long that may take."""
 
     step: str
     spec: ArmSpec
-    start: bool
-    model: str
-    launches: list["Launch"]
-    identity: str
-    workloads: tuple[str, ...]
+    start: bool  # whether the step starts from this arm, which then runs beside the others for comparison
+    model: str  # folder, hub name or file that is served
+    launches: list[Launch]  # commands of the servers, one for each replica
+    identity: str  # hash of what is served; equal for arms that are served in the same way
+    workloads: tuple[str, ...]  # workloads to run after each start, in order
+    # the same, split where the engine must be restarted because it cannot empty its caches
     batches: tuple[tuple[str, ...], ...]
     until_ready: Span
-    loads: dict[str, Span | None]
-    same_as: str | None
+    loads: dict[str, Span | None]  # estimated time of each workload; None: unknown
+    same_as: str | None  # STEP/ARM that was planned before and is served in the same way
     notes: tuple[str, ...]
 
     @property
@@ -59,39 +44,25 @@ class PlannedArm:
         return f"{self.step}/{self.name}"
 
     @property
-    def min_s(self) -> float:
-        """Shortest usual time of a start with its workloads, without those of unknown time."""
-        return len(self.batches) * self.until_ready.min_s + sum(span.min_s for span in self.loads.values() if span)
-
-    @property
-    def max_s(self) -> float:
-        """Longest usual time of a start with its workloads, without those of unknown time."""
-        return len(self.batches) * self.until_ready.max_s + sum(span.max_s for span in self.loads.values() if span)
+    def seconds(self) -> tuple[float, float]:
+        """Shortest and longest usual time of a start with its workloads, without those of unknown time."""
+        known, starts = [span for span in self.loads.values() if span], len(self.batches)
+        low = starts * self.until_ready.min_s + sum(span.min_s for span in known)
+        return low, starts * self.until_ready.max_s + sum(span.max_s for span in known)
 
 
 @dataclass(frozen=True)
 class Step:
-    """A stage, or the noise step before all stages, or the confirmation after them.
-
-    Attributes:
-        name: Name of the stage.
-        kind: choice, grid, joint, interactions, noise, confirmation, or drawn for the search of a joint stage.
-        starts_from: Names of the arms it starts from.
-        arms: Arms that are known before the step runs, those it starts from first.
-        min_starts, max_starts: Fresh starts of each arm.
-        trials: Maximum number of arms that a joint stage draws.
-        wins: Names of the arms that the plan takes for its winners.
-        notes: Remarks for the user.
-    """
+    """A stage, or the noise step before all stages, or the confirmation after them."""
 
     name: str
-    kind: str
+    kind: str  # choice, grid, joint, interactions, noise, confirmation, or drawn for the search of a joint stage
     starts_from: tuple[str, ...]
-    arms: tuple[PlannedArm, ...]
-    min_starts: int
+    arms: tuple[PlannedArm, ...]  # arms that are known before the step runs, those it starts from first
+    min_starts: int  # fresh ones of each arm
     max_starts: int
-    trials: int = 0
-    wins: tuple[str, ...] = ()
+    trials: int = 0  # maximum number of arms that a joint stage draws
+    wins: tuple[str, ...] = ()  # names of the arms that the plan takes for its winners
     notes: tuple[str, ...] = ()
 
     @property
@@ -117,15 +88,15 @@ class Step:
         if self.idle:
             return 0.0, 0.0
         if self.trials:
-            return self.starts[0] * self.arms[0].min_s, self.starts[1] * self.arms[0].max_s
-        times = [(arm.min_s, arm.max_s) for arm in self.arms]
-        return self.min_starts * sum(low for low, _ in times), self.max_starts * sum(high for _, high in times)
+            low, high = self.arms[0].seconds
+            return self.starts[0] * low, self.starts[1] * high
+        lows, highs = zip(*(arm.seconds for arm in self.arms), strict=True)
+        return self.min_starts * sum(lows), self.max_starts * sum(highs)
 
     def order(self, seed: int, block: int) -> list[str]:
         """Return the names of the arms in the random order in which a block starts them.
 
         Args:
-            seed: Seed of the study's decisions.
             block: Index of the block, from 0.
         """
         names = [arm.name for arm in self.arms]
@@ -135,13 +106,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a study would do.
-
-    Attributes:
-        study: The study.
-        loads: Its workloads as settings of runs.
-        steps: Steps in order.
-    """
+    """All that a study would do."""
 
     study: Study
     loads: dict[str, RunSettings]

@@ -9,7 +9,6 @@ from loadgen.config.target import SIMULATOR
 from loadgen.tuning.plan.estimate import Span
 from loadgen.tuning.plan.plan import Plan, PlannedArm, Step
 from loadgen.tuning.spec.objective import METRICS
-from loadgen.tuning.spec.study import Study
 from loadgen.util.number_format import duration, duration_range, fixed, percent, value_range
 from loadgen.util.plugins import find
 from loadgen.util.redaction import redact_command, redact_variables
@@ -25,15 +24,17 @@ def as_text(plan: Plan) -> str:
 
 def as_json(plan: Plan) -> dict[str, Any]:
     """Return the plan as a JSON object, without credentials in variables and flags."""
-    study = plan.study
-    low_s, high_s = plan.seconds
+    study, default = plan.study, public(RunSettings())
     return {
         "study": study.name,
         "objective": study.objective.as_json() | {"more_is_better": study.objective.more_is_better},
-        "workloads": {name: _differing(public(settings)) for name, settings in plan.loads.items()},
+        "workloads": {
+            name: {key: value for key, value in public(settings).items() if value != default[key]}
+            for name, settings in plan.loads.items()
+        },
         "steps": [_step(step, plan) for step in plan.steps],
         "estimate": {
-            "seconds": [low_s, high_s],
+            "seconds": list(plan.seconds),
             "gpu_hours": list(plan.gpu_hours),
             "max_quiet_wait_seconds": plan.max_quiet_wait_s,
             "without": plan.without_estimate,
@@ -50,7 +51,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield f"Study {study.name}: {', '.join(dict.fromkeys(study.models.values()))}"
     compared = "; a run compares it with NVML or npu-smi" if {*study.engines} - {SIMULATOR} else ""
     yield f"  on         {hardware.name}{devices}, as the file claims{compared}"
-    if engines := _never_started(study):
+    known = find("launchers", "local").never_started
+    if engines := ", ".join(f"{name} {known[name]}".strip() for name in study.engines if name in known):
         yield f"  note       never started by loadgen's own tests: {engines}; commands follow the engines' sources"
     yield f"  objective  {objective.metric} on {objective.workload}, {aim} is better: {METRICS[objective.metric].text}"
     needs = [f"{percent(objective.success_rate, 1)} of requests succeed"]
@@ -68,12 +70,6 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield from _step_lines(number, step)
     yield ""
     yield from _total(plan)
-
-
-def _never_started(study: Study) -> str:
-    """Return the engines of a study that loadgen's own tests have never started; empty if there is none."""
-    known = find("launchers", "local").never_started
-    return ", ".join(f"{name} {known[name]}".strip() for name in study.engines if name in known)
 
 
 def _step_lines(number: int, step: Step) -> Iterator[str]:
@@ -151,11 +147,6 @@ def _span(span: Span | None) -> str:
 
 def _command(words: Sequence[str]) -> str:
     return shlex.join(redact_command(words))
-
-
-def _differing(settings: dict[str, Any]) -> dict[str, Any]:
-    default = public(RunSettings())
-    return {name: value for name, value in settings.items() if value != default[name]}
 
 
 def _step(step: Step, plan: Plan) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loadgen.engines import Launch
 from loadgen.errors import BadInput
 from loadgen.tuning.plan import estimate, feasibility
 from loadgen.tuning.plan.candidates import Candidates, check_expected, expected
@@ -18,18 +19,11 @@ from loadgen.tuning.spec.strict_model import At, AtFault
 from loadgen.tuning.spec.study import Study
 from loadgen.tuning.spec.workloads import loads
 
-if TYPE_CHECKING:
-    from loadgen.engines import Launch
-
 CHANGES_NOTHING = "its values change nothing: it is served like {}"
 
 
 def plan(study: Study, usual_s: UsualStart = lambda engine, model: None) -> Plan:
     """Plan a study, with the winners that each stage expects.
-
-    Args:
-        study: The study, checked.
-        usual_s: Returns how long servers have taken to start on this machine.
 
     Raises:
         AtFault: The study asks for something impossible.
@@ -38,24 +32,15 @@ def plan(study: Study, usual_s: UsualStart = lambda engine, model: None) -> Plan
     steps = [planner.noise()]
     for number in range(len(study.stages)):
         step = planner.stage(number, as_planned=True)
-        won = [arm for arm in step.arms if arm.name in step.wins]
-        planner.adopt(number, step.arms, sorted(won, key=lambda arm: step.wins.index(arm.name)))
+        arms = {arm.name: arm for arm in step.arms}
+        planner.adopt(number, step.arms, [arms[name] for name in step.wins])
         steps.append(step)
     steps.append(planner.confirmation())
     return Plan(study, planner.loads, tuple(steps))
 
 
 class Planner:
-    """Lays out steps; call `noise`, then `stage` and `adopt` for each stage in order, then `confirmation`.
-
-    Args:
-        study: The study, checked.
-        usual_s: Returns how long servers have taken to start on this machine.
-
-    Attributes:
-        loads: The study's workloads as settings of runs.
-        engines: Its engines as they are installed here.
-    """
+    """Lays out steps; call `noise`, then `stage` and `adopt` for each stage in order, then `confirmation`."""
 
     def __init__(self, study: Study, usual_s: UsualStart = lambda engine, model: None) -> None:
         self._study, self._candidates, self.engines = study, Candidates(study), StudyEngines(study)
@@ -75,7 +60,6 @@ class Planner:
         """Return a stage with the arms that the study expects to win it.
 
         Args:
-            number: Index of the stage.
             as_planned: Whether the stages before have ended as the study expects. If so, each arm must be possible,
                 unlike the others, and there if it is expected; else what cannot be tried is left out with a note.
 
@@ -137,10 +121,6 @@ class Planner:
     def drawn(self, number: int, values: Mapping[str, Any]) -> PlannedArm:
         """Return the arm that a joint stage draws.
 
-        Args:
-            number: Index of the stage.
-            values: Values of its knobs.
-
         Raises:
             AtFault: No arm can have these values.
         """
@@ -151,8 +131,6 @@ class Planner:
         """Record the outcome of a stage.
 
         Args:
-            number: Index of the stage.
-            tried: Its arms.
             won: The arms that go on, the best first; empty: the incumbents stay.
         """
         self._candidates.adopt(number, [arm.spec for arm in tried], [arm.spec for arm in won])
@@ -206,7 +184,7 @@ class Planner:
             return span
         return estimate.searched(span, objective.limits, Effort.for_effect(self._study.decision.min_effect))
 
-    def _launches(self, spec: ArmSpec) -> list["Launch"]:
+    def _launches(self, spec: ArmSpec) -> list[Launch]:
         feasibility.check_knobs(self._study, spec, self.engines.known_knobs(spec))
         try:
             launches = self.engines.launches(spec)

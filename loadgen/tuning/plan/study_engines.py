@@ -6,29 +6,22 @@ import itertools
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loadgen.engines import Engine, Launch, Probes
 from loadgen.errors import BadInput
 from loadgen.tuning.spec.arm_spec import ArmSpec
 from loadgen.tuning.spec.study import EngineBase, Study
 from loadgen.util.plugins import find
-
-if TYPE_CHECKING:
-    from loadgen.engines import Engine, Launch, Probes
 
 FIRST_PORT = 8000  # in commands that are only shown; a start chooses free ports
 
 
 @dataclasses.dataclass(frozen=True)
 class EngineWithVariables:
-    """An engine that also gets the environment variables of an arm.
+    """An engine that also gets the environment variables of an arm."""
 
-    Attributes:
-        engine: The engine, in the version that the study expects.
-        env: The variables.
-    """
-
-    engine: "Engine"
+    engine: Engine  # the engine, in the version that the study expects
     env: Mapping[str, str]
 
     @property
@@ -37,7 +30,7 @@ class EngineWithVariables:
         return self.engine.name
 
     @property
-    def probes(self) -> "Probes":
+    def probes(self) -> Probes:
         """Probes of the engine."""
         return self.engine.probes
 
@@ -53,7 +46,7 @@ class EngineWithVariables:
         """Return the engine with one more variable."""
         return dataclasses.replace(self, env={**self.env, name: value})
 
-    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Any) -> "Launch":
+    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Any) -> Launch:
         """Return the command of a server, as `Engine.launch` does.
 
         Raises:
@@ -70,11 +63,7 @@ class EngineWithVariables:
 
 
 class StudyEngines:
-    """The engines of a study as they are installed here.
-
-    Args:
-        study: The study.
-    """
+    """The engines of a study as they are installed here."""
 
     def __init__(self, study: Study) -> None:
         self._study = study
@@ -86,9 +75,9 @@ class StudyEngines:
         """Return the engine of an arm, for a launcher."""
         return EngineWithVariables(self._engines[arm.engine], arm.env)
 
-    def knobs(self, engine: str) -> list[str]:
-        """Return the names of an engine's knobs."""
-        return list(self._engines[engine].knobs())
+    def knobs(self, engine: str) -> Mapping[str, str]:
+        """Return an engine's own name of each of its knobs."""
+        return self._engines[engine].knobs()  # type: ignore[no-any-return]
 
     def known_knobs(self, arm: ArmSpec) -> list[str]:
         """Return the names of the knobs that engines share, and if an arm has others, of all those of its engine."""
@@ -96,15 +85,7 @@ class StudyEngines:
             return list(self._all_knobs)
         return list(dict.fromkeys((*self._all_knobs, *self.knobs(arm.engine))))
 
-    def installed(self, engine: str) -> str | None:
-        """Return the version of an engine that is installed here; None: unknown."""
-        return find("engines", engine).version()  # type: ignore[no-any-return]
-
-    def names(self, arm: ArmSpec) -> Mapping[str, str]:
-        """Return the engine's own name of each knob of an arm."""
-        return self.engine(arm).knobs()
-
-    def launches(self, arm: ArmSpec) -> list["Launch"]:
+    def launches(self, arm: ArmSpec) -> list[Launch]:
         """Return the command of each replica, with a port and a folder as examples.
 
         Raises:
@@ -118,13 +99,8 @@ class StudyEngines:
         ]
 
 
-def identity(arm: ArmSpec, launches: Sequence["Launch"]) -> str:
-    """Return a hash of what is served; aliases, `=` and the order of flags do not change it.
-
-    Args:
-        arm: The arm.
-        launches: Its commands, one for each replica.
-    """
+def identity(arm: ArmSpec, launches: Sequence[Launch]) -> str:
+    """Return a hash of what is served; aliases, `=` and the order of flags do not change it."""
     first = launches[0]
     served = {
         "engine": arm.engine,

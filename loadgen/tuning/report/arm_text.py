@@ -28,8 +28,7 @@ PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)_ttft_ms")
 
 def command(planned: PlannedArm) -> Code:
     """Return the serving command in its short form, without credentials."""
-    launch = planned.launches[0]
-    lines = [" ".join([*_variables(planned), shlex.join(redact_command(launch.shorthand or launch.argv))])]
+    lines = [" ".join([*_variables(planned), shlex.join(_words(planned))])]
     if planned.spec.replicas > 1:
         lines.insert(0, f"# {planned.spec.replicas} of these, which share the requests")
     return Code("\n".join(lines), "bash")
@@ -43,8 +42,7 @@ def files(planned: PlannedArm, model: ReportModel) -> Iterator[Note]:
 
 def parameters(planned: PlannedArm) -> Code:
     """Return what an arm adds to the bare command of its engine, one flag a line."""
-    words = redact_command(planned.launches[0].shorthand or planned.launches[0].argv)
-    lines = _variables(planned)
+    words, lines = _words(planned), _variables(planned)
     for word in words[words.index(planned.model) + 1 :] if planned.model in words else words:
         if word.startswith("-") or not lines:
             lines.append(shlex.quote(word))
@@ -112,6 +110,11 @@ def numbers(arm: ArmResult | None, workload: str, model: ReportModel) -> Cell:
     if arm.verdict is Verdict.INFEASIBLE:
         lines.append(line(f"not considered: {arm.why}"))
     return cell(*lines)
+
+
+def _words(planned: PlannedArm) -> list[str]:
+    launch = planned.launches[0]
+    return redact_command(launch.shorthand or launch.argv)
 
 
 def _variables(planned: PlannedArm) -> list[str]:

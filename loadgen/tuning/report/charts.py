@@ -12,7 +12,7 @@ from loadgen.core.histogram import Histogram
 from loadgen.errors import BadInput
 from loadgen.report.distribution import percentiles_by_nines
 from loadgen.report.html import Bars, Chart, Curve, Dots, Drawing, Linear, Names, Nines, Panel
-from loadgen.report.html.charts.chart import Look
+from loadgen.report.html.charts.chart import BarLook, Look
 from loadgen.tuning.execute.arm_result import ArmResult, WorkloadResult
 from loadgen.tuning.execute.trial import WorkloadRun
 from loadgen.tuning.report.report_model import ReportModel
@@ -21,6 +21,7 @@ from loadgen.util.number_format import brief, percent, signed
 ROW, EDGE = 26, 14  # pixels of a row of names, and above and below all rows
 LABEL_SPACE = 1.35  # a horizontal axis is longer than its bars by this factor, for their labels
 MAX_LABELS = 6  # points of a scatter with a label
+OTHERS = "other arms"  # in a scatter, without baseline and winner
 POINTS_PER_DECADE = 24  # of a percentile curve: from 90 to 99 %, and from there to 99.9 %
 LATENCIES = {"ttft_due": "TTFT", "tpot": "TPOT", "e2el_due": "E2EL"}  # histograms, from when a request was due
 
@@ -29,7 +30,6 @@ def drawings(model: ReportModel, folder: Path) -> dict[str, Drawing]:
     """Return the charts by name: cases, waterfall, latencies, pareto, noise.
 
     Args:
-        model: Contents of the report.
         folder: Folder of the store, which has the whole results.
 
     Raises:
@@ -64,18 +64,20 @@ def _cases(model: ReportModel, baseline: ArmResult) -> Chart | None:
     if not shown:
         return None
     both = {name: rows for name, rows in bars.items() if rows}
-    marks = tuple(
-        Bars(
-            name,
-            [place for place, _, _ in rows],
-            [0.0] * len(rows),
-            [share for _, share, _ in rows],
-            "base" if name == "baseline" else "first",
-            [label for _, _, label in rows],
-            thickness=0.36 if len(both) > 1 else 0.6,
+    marks = []
+    for name, rows in both.items():
+        places, shares, labels = map(list, zip(*rows, strict=True))
+        marks.append(
+            Bars(
+                name,
+                places,
+                [0.0] * len(rows),
+                shares,
+                "base" if name == "baseline" else "first",
+                labels,
+                thickness=0.36 if len(both) > 1 else 0.6,
+            )
         )
-        for name, rows in both.items()
-    )
     highest = max(share for rows in both.values() for _, share, _ in rows)
     return Chart(
         title=f"{model.label} by workload",
@@ -88,30 +90,27 @@ def _cases(model: ReportModel, baseline: ArmResult) -> Chart | None:
 
 def _waterfall(model: ReportModel, baseline: ArmResult) -> Chart | None:
     """Show how each adoption changed the value of the baseline."""
-    compared = [(link.name, model.difference(link.arm)) for link in model.chain]
+    compared = [(name, model.difference(arm)) for name, arm in model.chain.items()]
     steps = [(name, difference.share) for name, difference in compared if difference is not None]
     level = baseline.workloads[model.workload].achieved if model.workload in baseline.workloads else None
     if not steps or level is None:
         return None
-    rows: list[tuple[str, float, float, Any, str]] = [("baseline", 0.0, level, "base", brief(level))]
+    bars = {"baseline": Bars("", [0], [0.0], [level], "base", [brief(level)])}
     for name, share in steps:
-        after = level * (1 + share)
-        look = "gain" if (share > 0) == model.more_is_better else "loss"
-        rows.append((name, min(level, after), max(level, after), look, signed(share)))
-        level = after
+        low, high = sorted((level, level * (1 + share)))
+        look: BarLook = "gain" if (share > 0) == model.more_is_better else "loss"
+        bars[name] = Bars("", [len(bars)], [low], [high], look, [signed(share)])
+        level *= 1 + share
     final = model.finalist.workloads.get(model.workload) if model.finalist and model.confirmation else None
     if final is not None and final.achieved is not None:
         name = "winner, single run" if model.published else "confirmation"
-        rows.append((name, 0.0, final.achieved, "first", brief(final.achieved)))
-    marks = tuple(
-        Bars("", [place], [low], [high], look, [text]) for place, (_, low, high, look, text) in enumerate(rows)
-    )
+        bars[name] = Bars("", [len(bars)], [0.0], [final.achieved], "first", [brief(final.achieved)])
     return Chart(
         title="From the baseline to the winner",
         about=f"Change of the {model.label} by each arm from the baseline to the winner",
         along=model.unit,
-        scale=Linear.over(model.unit, [max(high for _, _, high, _, _ in rows) * LABEL_SPACE]),
-        panels=(_rows_panel(f"{model.label} ({model.unit})", [row[0] for row in rows], marks),),
+        scale=Linear.over(model.unit, [max(bar.highs[0] for bar in bars.values()) * LABEL_SPACE]),
+        panels=(_rows_panel(f"{model.label} ({model.unit})", list(bars), list(bars.values())),),
     )
 
 
@@ -128,16 +127,16 @@ def _pareto(model: ReportModel) -> Chart | None:
         arm.planned.identity: role for role, arm in (("winner", model.winner), ("baseline", model.baseline)) if arm
     }
     frontier = _frontier({identity: (user, gpu) for identity, (_, user, gpu) in points.items()})
-    others = [identity for identity in points if identity not in roles]
     labelled = [identity for identity in frontier if identity not in roles][: MAX_LABELS - len(roles)]
     marks: list[Curve | Dots] = [
         Curve("Pareto frontier", *_columns([points[identity][1:] for identity in frontier]), colour=2)
     ]
-    marks.append(_dots("other arms", "open", others, points, labelled))
-    looks: dict[str, Look] = {"baseline": "second", "winner": "first"}
+    looks: dict[str, Look] = {OTHERS: "open", "baseline": "second", "winner": "first"}
     for role, look in looks.items():
-        marks.append(_dots(role, look, [each for each in points if roles.get(each) == role], points, []))
-    marks = [mark for mark in marks if mark.xs]
+        shown = [identity for identity in points if roles.get(identity, OTHERS) == role]
+        labels = [_label(points[identity][0]) if identity in labelled else "" for identity in shown]
+        if shown:
+            marks.append(Dots(role, *_columns([points[identity][1:] for identity in shown]), look, labels))
     xs, ys = _columns([point[1:] for point in points.values()])
     return Chart(
         title="Speed for a user and throughput of a device",
@@ -146,14 +145,6 @@ def _pareto(model: ReportModel) -> Chart | None:
         scale=Linear.around("tok/s", xs),
         panels=(Panel("Output tokens/s of a device", Linear.around("tok/s", ys), tuple(marks), height=260),),
     )
-
-
-def _dots(
-    name: str, look: Look, shown: list[str], points: Mapping[str, tuple[str, float, float]], labelled: list[str]
-) -> Dots:
-    """Return the points of some configurations, a few of them with their names."""
-    xs, ys = _columns([points[each][1:] for each in shown])
-    return Dots(name, xs, ys, look, [_label(points[each][0]) if each in labelled else "" for each in shown])
 
 
 def _frontier(points: Mapping[str, tuple[float, float]]) -> list[str]:

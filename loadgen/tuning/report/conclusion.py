@@ -6,17 +6,19 @@ from typing import Literal
 from loadgen.report.html import Block, Items, Line, Note, Paragraph, Span, Tone, line, prose
 from loadgen.tuning.execute.arm_result import ArmResult
 from loadgen.tuning.execute.difference import Difference
+from loadgen.tuning.execute.trial import Trial, WorkloadRun
 from loadgen.tuning.report.arm_text import DIGITS, TONES, command, difference_span, files, score
-from loadgen.tuning.report.published_notes import assumptions
+from loadgen.tuning.report.published_notes import assumptions, place
 from loadgen.tuning.report.report_model import ReportModel
 from loadgen.tuning.report.shortfall import shortfall
-from loadgen.tuning.report.suspect_runs import suspect_runs
-from loadgen.util.number_format import percent, signed
+from loadgen.util.number_format import first_of, percent, plural, signed
+
+MAX_REASONS, MAX_RUNS = 3, 3  # of SUSPECT runs: reasons that are shown, and runs that are named of each
 
 
 def warnings(model: ReportModel) -> Iterator[Block]:
     """Yield the notes at the top of the page about results of limited value."""
-    if model.simulated:
+    if any(run.findings.simulated for run in model.runs):
         text = "These numbers describe loadgen's simulator, not a real server."
         yield Note("danger", "SIMULATED ENGINE", (Paragraph(line(text)),))
     if model.published:
@@ -87,16 +89,42 @@ def caveats(model: ReportModel) -> Iterator[Line]:
         "Stages were tried in turn, so a combination that no stage tried may be better. The results hold for this "
         "hardware, these versions and these workloads."
     )
-    if any(result.estimated for step in model.steps for arm in step.arms for result in arm.workloads.values()):
+    if any(result.estimated for arm in model.arms for result in arm.workloads.values()):
         yield line("(est.): measured on a part of the box, and multiplied by how often that part fits into it.")
     if model.winner and model.baseline and model.study.objective.accuracy is None:
         ours, theirs = model.winner.planned.model, model.baseline.planned.model
         if ours != theirs:
             yield line(f"The winner serves {ours} instead of {theirs}. The quality of its answers was not checked.")
-    if repeated := sum(arm.repeated for step in model.steps for arm in step.arms):
+    if repeated := sum(arm.repeated for arm in model.arms):
         starts = len(model.findings.trials)
         yield line(f"{repeated} of {starts} starts were disturbed by others, and repeated.")
-    yield from suspect_runs(model)
+    yield from _suspect_runs(model)
+
+
+def _suspect_runs(model: ReportModel) -> Iterator[Line]:
+    """Yield a line on the SUSPECT runs; nothing if there are none."""
+    count, reasons = 0, dict[str, list[str]]()
+    for trial in model.findings.trials:
+        for workload, run in trial.runs.items():
+            if run.findings.verdict == "SUSPECT":
+                count += 1
+                for reason in run.findings.reasons or ["without a reason"]:
+                    reasons.setdefault(reason, []).append(_run_name(trial, workload, run))
+    if not count:
+        return
+    shown = [f"{reason} ({first_of(names, MAX_RUNS)})" for reason, names in reasons.items()][:MAX_REASONS]
+    more = len(reasons) - MAX_REASONS
+    left = f"; and {plural(more, 'more reason')}, which `loadgen tune export` lists" if more > 0 else ""
+    yield prose(f"{count} of {len(model.runs)} runs are SUSPECT: {'; '.join(shown)}{left}")
+
+
+def _run_name(trial: Trial, workload: str, run: WorkloadRun) -> str:
+    """Return stage, arm, block and workload of a run, or where a published one stands."""
+    if run.findings.provenance is not None:
+        return place(run)
+    request = trial.request
+    again = " again" if request.attempt else ""
+    return f"{request.step}/{request.arm} block {request.block + 1}{again} on {workload}"
 
 
 def _command(arm: ArmResult, model: ReportModel, kind: Literal["tip", "info"] = "tip") -> Iterator[Block]:
@@ -108,7 +136,7 @@ def _baseline_stays(model: ReportModel) -> Line:
     finalist, least = model.finalist, percent(model.study.decision.min_effect, 1)
     if finalist is None and model.published:
         return line("No results are published of an arm that the study expects to win, so the baseline stays:")
-    if finalist is None and not any(arm.comparison is not None for step in model.steps for arm in step.arms):
+    if finalist is None and not any(arm.comparison is not None for arm in model.arms):
         return line("No arm has been compared with the baseline. It is served by:")
     if finalist is None:
         when = " so far" if model.findings.open else ""
@@ -133,7 +161,8 @@ def _gains(model: ReportModel, winner: ArmResult) -> Iterator[Block]:
         others += [(["the baseline"], model.baseline)] if model.baseline else []
     else:
         yield Paragraph(_confirmed(model, winner))
-    others += [([Span(link.name, Tone.CODE), " (not part of the winner)"], link.arm) for link in model.overtaken]
+    for overtaken, arm in model.overtaken.items():
+        others.append(([Span(overtaken, Tone.CODE), " (not part of the winner)"], arm))
     compared = [(name, arm, model.apart(winner, arm)) for name, arm in others]
     if lines := [_compared(model, name, arm, apart) for name, arm, apart in compared if apart is not None]:
         yield Items(tuple(lines))
@@ -160,8 +189,8 @@ def _difference(model: ReportModel, arm: ArmResult) -> list[str | Span]:
 
 def _nothing_feasible(model: ReportModel) -> Iterator[Block]:
     yield Paragraph(line(Span("No arm that ran met the limits of the study.", Tone.STRONG)))
-    closest = model.closest
-    if closest is not None:
+    if model.findings.closest is not None:
+        _, closest = model.findings.closest
         why = f": {closest.why}" if closest.why else ""
         yield Paragraph(line("The closest was ", Span(closest.name, Tone.CODE), why))
         yield from _command(closest, model, "info")

@@ -18,12 +18,7 @@ TEXTS: Mapping[Adjustment, str] = {
 
 
 def disturbance_text(found: StepResult, workload: str) -> str:
-    """Return what was done about disturbed starts in a step; empty if nothing is known of disturbances.
-
-    Args:
-        found: The step.
-        workload: The workload that decides.
-    """
+    """Return what was done about disturbed starts in a step; empty if nothing is known of disturbances."""
     runs = [trial.runs[workload].findings for arm in found.arms for trial in arm.counted if workload in trial.runs]
     known = [run.disturbance for run in runs if run.disturbance is not None]
     if not known:
@@ -38,7 +33,8 @@ def disturbance_text(found: StepResult, workload: str) -> str:
 def _what_was_done(found: StepResult) -> str:
     arms = _compared(found)
     if not arms:
-        is_left_out = found.step.kind == NOISE and _noise_omits_starts(found)
+        # The noise of the only arm may be of fewer starts than it has.
+        is_left_out = found.step.kind == NOISE and found.noise and found.noise.df + 1 < len(found.arms[0].values)
         return TEXTS[Adjustment.LEFT_OUT] if is_left_out else "these count as they are"
     if len(arms) == 1:
         return TEXTS[next(iter(arms))]
@@ -52,8 +48,3 @@ def _compared(found: StepResult) -> dict[Adjustment, list[str]]:
         if arm.comparison is not None and arm.comparison.blocks:
             arms.setdefault(arm.comparison.adjustment, []).append(arm.name)
     return arms
-
-
-def _noise_omits_starts(found: StepResult) -> bool:
-    """Return whether the noise of the only arm is of fewer starts than it has."""
-    return found.noise is not None and found.noise.df + 1 < len(found.arms[0].values)

@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from loadgen.tuning.execute import publications
@@ -115,55 +115,45 @@ def _baseline_stays(findings: Findings) -> Iterator[str]:
 def as_json(findings: Findings, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the findings with all their trials as JSON."""
     return {
-        "study": facts["study"],
-        "source": facts["source"],
-        "host": facts["host"],
-        "builds": facts["builds"],
-        "data": facts["data"],
-        "open": findings.open,
-        "seconds": findings.seconds,
+        **{name: facts[name] for name in ("study", "source", "host", "builds", "data")},
+        **_values(findings, "open", "seconds"),
         "steps": [_step(found) for found in findings.steps],
     }
 
 
 def _step(found: StepResult) -> dict[str, Any]:
     return {
-        "name": found.step.name,
-        "kind": found.step.kind,
-        "reference": found.reference,
-        "won": list(found.won),
-        "open": found.open,
-        "noise": None if found.noise is None else asdict(found.noise),
-        "round_noise": None if found.round_noise is None else asdict(found.round_noise),
-        "least_effect": found.least_effect,
+        **_values(found.step, "name", "kind"),
+        **_values(found, "reference", "won", "open", "noise", "round_noise", "least_effect"),
         "arms": [_arm(arm) for arm in found.arms],
     }
 
 
 def _arm(arm: ArmResult) -> dict[str, Any]:
     return {
-        "name": arm.name,
-        "verdict": arm.verdict,
-        "why": arm.why,
-        "values": list(arm.values),
-        "comparison": None if arm.comparison is None else asdict(arm.comparison),
+        **_values(arm, "name", "verdict", "why", "values", "comparison"),
         "trials": [_trial(trial) for trial in arm.trials],
     }
 
 
 def _trial(trial: Trial) -> dict[str, Any]:
     return {
-        "block": trial.request.block,
-        "attempt": trial.request.attempt,
-        "build": trial.build,
-        "began": trial.began,
-        "seconds": trial.seconds,
-        "ready_s": trial.ready_s,
-        "failure": None if trial.failure is None else asdict(trial.failure),
-        "folder": trial.folder,
+        **_values(trial.request, "block", "attempt"),
+        **_values(trial, "build", "began", "seconds", "ready_s", "failure", "folder"),
         "answered": None if trial.answers is None else trial.answers.to_dict(),
         "runs": {name: {"path": ran.path, "summary": dict(ran.summary)} for name, ran in trial.runs.items()},
     }
+
+
+def _values(part: object, *names: str) -> dict[str, Any]:
+    """Return attributes by name, as JSON."""
+    return {name: _json(getattr(part, name)) for name in names}
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def time_spent(findings: Findings) -> str:

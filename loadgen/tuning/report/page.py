@@ -1,5 +1,8 @@
 """The page of a study: its sections in the order of stages, or in the order of groups of options."""
 
+from __future__ import annotations
+
+import math
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -23,12 +26,7 @@ CHARTS = {"waterfall": "Gains, One by One", "pareto": "Speed for a User", "laten
 
 
 def document(model: ReportModel, charts: Mapping[str, Drawing]) -> Document:
-    """Lay out the page of a study.
-
-    Args:
-        model: Contents of the report.
-        charts: Its charts, by name.
-    """
+    """Lay out the page of a study."""
     study = model.study
     results = {"stages": _stages, "groups": _groups}[study.report.layout]
     blocks = [*warnings(model), *_head(model, charts), *_setup(model), *results(model), *_tail(model, charts)]
@@ -62,7 +60,7 @@ def _setup(model: ReportModel) -> Iterator[Block]:
     devices = model.study.hardware.devices
     counted = f", {devices} devices" if devices > 1 and not model.published else ""
     builds: dict[str, dict[str, None]] = {}
-    for arm in (arm for step in model.steps for arm in step.arms):
+    for arm in model.arms:
         versions = builds.setdefault(arm.planned.spec.engine, {})
         versions |= dict.fromkeys(trial.build for trial in arm.trials if trial.build)
     yield Heading(2, "Experimental Setup")
@@ -158,9 +156,10 @@ def _tail(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
             if step.found.step.kind == NOISE:
                 yield from _disturbed(step)
         yield from ((noise,) if noise.rows else ())
-    if model.failed:
+    failures = tables.failures(model)
+    if failures.rows:
         yield Heading(2, "Failures")
-        yield tables.failures(model)
+        yield failures
     yield Heading(2, "Provenance")
     yield tables.provenance(model)
     if model.facts.get("text"):
@@ -226,9 +225,10 @@ def _sign(before: ArmResult, arm: ArmResult, stage: StageSummary, model: ReportM
     """Return what stands between two arms: a comma where nothing shows how they compare."""
     if model.published:
         return ", "
-    if stage.differ(before, arm):
+    (low, high), (next_low, next_high) = stage.bounds(before), stage.bounds(arm)
+    if low > next_high if model.more_is_better else high < next_low:
         return " > " if model.more_is_better else " < "
-    return " ≈ " if stage.compared(before, arm) else ", "
+    return " ≈ " if all(map(math.isfinite, (low, high, next_low, next_high))) else ", "
 
 
 def _score(arm: ArmResult, model: ReportModel) -> str:

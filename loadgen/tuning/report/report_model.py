@@ -1,5 +1,7 @@
 """The contents of a report: all conclusions from the findings of a study, before anything is laid out."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -26,13 +28,7 @@ LABELS: dict[MetricName, str] = {
 
 @dataclass(frozen=True)
 class StageSummary:
-    """A step and the ranking of its arms.
-
-    Attributes:
-        found: The step, with results on each workload.
-        more_is_better: Direction of the objective.
-        workload: Workload that decides.
-    """
+    """A step and the ranking of its arms."""
 
     found: StepResult
     more_is_better: bool
@@ -77,20 +73,7 @@ class StageSummary:
         able = [arm for arm in self.ranked if arm.name != self.found.reference]
         return self.adopted or next(iter(able or self.rivals), None)
 
-    def tried(self, identity: str) -> ArmResult | None:
-        """Return the arm, apart from the reference, that serves this configuration; None: there is none."""
-        return next((arm for arm in self.rivals if arm.planned.identity == identity), None)
-
-    def differ(self, better: ArmResult, worse: ArmResult) -> bool:
-        """Return whether the bounds of two arms show that the first is better."""
-        (low, high), (other_low, other_high) = self._bounds(better), self._bounds(worse)
-        return low > other_high if self.more_is_better else high < other_low
-
-    def compared(self, *arms: ArmResult) -> bool:
-        """Return whether all of these arms have bounds."""
-        return all(math.isfinite(bound) for arm in arms for bound in self._bounds(arm))
-
-    def _bounds(self, arm: ArmResult) -> tuple[float, float]:
+    def bounds(self, arm: ArmResult) -> tuple[float, float]:
         """Return the bounds of an arm's difference from the reference, unbounded where nothing was compared."""
         result = arm.workloads.get(self.workload)
         if arm.name == self.found.reference:
@@ -106,58 +89,22 @@ class StageSummary:
         return result.achieved if result else None
 
 
-@dataclass(frozen=True)
-class ChainLink:
-    """An arm in the chain of changes from the baseline to the winner.
-
-    Attributes:
-        name: STAGE/ARM.
-        arm: Its result in the stage.
-    """
-
-    name: str
-    arm: ArmResult
-
-
-@dataclass(frozen=True)
-class FailedArm:
-    """An arm whose starts failed for one reason, or that was not started because of earlier failures.
-
-    Attributes:
-        step, arm: Names.
-        starts: Number of failed starts; 0: it was pruned.
-        kind: Class of the failure.
-        cause: Line that explains it.
-    """
-
-    step: str
-    arm: str
-    starts: int
-    kind: str
-    cause: str
-
-
 class ReportModel:
     """The contents of a report.
 
-    Args:
-        findings: Findings of the study.
-        facts: Facts of its store.
-
     Attributes:
-        label, unit: Name and unit of the objective's metric.
         published: Whether all results were published by others, one run of each arm.
-        steps: Summaries of the steps that have begun.
     """
 
     def __init__(self, findings: Findings, facts: Mapping[str, Any]) -> None:
-        self.findings, self.facts, self.study = findings, facts, findings.study
+        self.facts, self.study = facts, findings.study
         objective = self.study.objective
         self.label, self.unit = LABELS[objective.metric], METRICS[objective.metric].unit
         self.workload, self.more_is_better = objective.workload, objective.more_is_better
         self.published = findings.published
-        filled = (with_workload_results(step, self.study, published=self.published) for step in findings.steps)
-        self.steps = tuple(StageSummary(step, self.more_is_better, self.workload) for step in filled)
+        filled = [with_workload_results(step, self.study, published=self.published) for step in findings.steps]
+        self.findings = replace(findings, steps=tuple(filled))
+        self.steps = [StageSummary(step, self.more_is_better, self.workload) for step in filled]
 
     @property
     def stages(self) -> list[StageSummary]:
@@ -167,8 +114,7 @@ class ReportModel:
     @property
     def confirmation(self) -> StageSummary | None:
         """The comparison of baseline and winner in fresh starts; None before it begins."""
-        last = self.steps[-1] if self.steps else None
-        return last if last is not None and last.found.step.kind == CONFIRMATION else None
+        return self.steps[-1] if self.findings.confirmation else None
 
     @property
     def baseline(self) -> ArmResult | None:
@@ -183,17 +129,15 @@ class ReportModel:
         Before the confirmation the two ran in different steps, so their difference has no bounds.
         """
         if self.confirmation is not None:
-            return next(iter(self.confirmation.rivals), None)
+            return self.findings.finalist
         adopted = next((stage.adopted for stage in reversed(self.stages) if stage.adopted), None)
         if adopted is None or self.baseline is None:
             return None
-        others = self.baseline.workloads
-        apart = {
-            name: difference_of(result, others[name], None, self.study, self._apart)
-            for name, result in adopted.workloads.items()
-            if name in others
-        }
-        results = {name: replace(each, difference=apart.get(name)) for name, each in adopted.workloads.items()}
+        results = {}
+        for name, result in adopted.workloads.items():
+            other = self.baseline.workloads.get(name)
+            apart = difference_of(result, other, None, self.study, self._apart) if other else None
+            results[name] = replace(result, difference=apart)
         return replace(adopted, workloads=results)
 
     @property
@@ -207,28 +151,19 @@ class ReportModel:
         return Unbounded.SINGLE_RUNS if self.published else Unbounded.APART
 
     @property
+    def arms(self) -> list[ArmResult]:
+        """The arms of all steps."""
+        return [arm for step in self.steps for arm in step.arms]
+
+    @property
     def workloads(self) -> list[str]:
         """The deciding workload, then the others in the order of the study."""
         return sorted(self.study.workloads, key=lambda name: name != self.workload)
-
-    @property
-    def simulated(self) -> bool:
-        """Whether any run was of the simulator."""
-        return any(run.findings.simulated for run in self.runs)
 
     @cached_property
     def runs(self) -> list[WorkloadRun]:
         """All runs."""
         return [run for trial in self.findings.trials for run in trial.runs.values()]
-
-    @property
-    def closest(self) -> ArmResult | None:
-        """The arm that came closest to the limits of the study; None: no arm ran."""
-        found = self.findings.closest
-        if found is None:
-            return None
-        step, arm = found
-        return next(each.found.arm(arm.name) for each in self.steps if each.name == step.step.name)
 
     @property
     def hardware(self) -> str:
@@ -248,45 +183,30 @@ class ReportModel:
         return open_ + [f"{name}: not begun" for name in ahead]
 
     @cached_property
-    def chain(self) -> list[ChainLink]:
-        """The arms from the baseline to the last adopted arm, each compared with the one before it.
+    def chain(self) -> dict[str, ArmResult]:
+        """The arms from the baseline to the last adopted arm by STAGE/ARM, each compared with the one before it.
 
         One of them need not have been adopted, if a later stage started from it.
         """
-        found: list[ChainLink] = []
+        found: list[tuple[str, ArmResult]] = []
         wanted: str | None = None  # identity of the arm before the first one found
         for stage in reversed(self.stages):
-            arm, reference = stage.adopted if wanted is None else stage.tried(wanted), stage.reference
+            tried = (rival for rival in stage.rivals if rival.planned.identity == wanted)
+            arm, reference = stage.adopted if wanted is None else next(tried, None), stage.reference
             if arm is None or reference is None:
                 continue
-            found.insert(0, ChainLink(f"{stage.name}/{arm.name}", arm))
+            found.append((f"{stage.name}/{arm.name}", arm))
             wanted = reference.planned.identity
             if self.baseline is not None and wanted == self.baseline.planned.identity:
                 break
-        return found
+        return dict(reversed(found))
 
     @property
-    def overtaken(self) -> list[ChainLink]:
-        """The adopted arms that the winner does not build on: a later stage started from another arm."""
-        adopted = [ChainLink(f"{stage.name}/{arm.name}", arm) for stage in self.stages if (arm := stage.adopted)]
-        built_on = {link.arm.planned.identity for link in self.chain}
-        if self.winner:
-            built_on.add(self.winner.planned.identity)
-        return [link for link in adopted if link.arm.planned.identity not in built_on]
-
-    @property
-    def failed(self) -> list[FailedArm]:
-        """The arms that failed, or were pruned because of a failure."""
-        counts: dict[tuple[str, str, str, str], int] = {}
-        for step in self.steps:
-            for arm in step.arms:
-                for trial in arm.trials:
-                    if trial.failure is not None:
-                        key = (step.name, arm.name, trial.failure.kind, trial.failure.cause)
-                        counts[key] = counts.get(key, 0) + 1
-                if arm.verdict is Verdict.PRUNED:
-                    counts[step.name, arm.name, str(Verdict.PRUNED), arm.why] = 0
-        return [FailedArm(step, arm, starts, kind, cause) for (step, arm, kind, cause), starts in counts.items()]
+    def overtaken(self) -> dict[str, ArmResult]:
+        """The adopted arms that the winner does not build on, by STAGE/ARM: a later stage started from another arm."""
+        adopted = {f"{stage.name}/{arm.name}": arm for stage in self.stages if (arm := stage.adopted)}
+        built_on = {arm.planned.identity for arm in (*self.chain.values(), self.winner) if arm}
+        return {name: arm for name, arm in adopted.items() if arm.planned.identity not in built_on}
 
     @property
     def configurations(self) -> dict[str, tuple[str, WorkloadResult]]:

@@ -71,8 +71,6 @@ def script(study: Study, settings: RunSettings, arms: Mapping[str, PlannedArm]) 
     """Return the bash script; it takes credentials from environment variables.
 
     Args:
-        study: The study.
-        settings: Settings of the deciding workload.
         arms: Arms to start, by their roles: baseline, winner.
     """
     on = f"{study.objective.metric} on {study.objective.workload}"
@@ -104,13 +102,7 @@ def _function(name: str, planned: PlannedArm, study: Study, settings: RunSetting
 
 
 def run_words(planned: PlannedArm, study: Study, settings: RunSettings) -> Sequence[str]:
-    """Return the words after `loadgen run` that run a workload on an arm at the addresses of its shown commands.
-
-    Args:
-        planned: The arm.
-        study: The study.
-        settings: Settings of the workload.
-    """
+    """Return the words after `loadgen run` that run a workload on an arm at the addresses of its shown commands."""
     simulated = planned.spec.engine == SIMULATOR
     asked = settings_for_engine(planned.launches, settings.replace(model=planned.model), simulated=simulated).replace(
         base_url=tuple(launch.base_url for launch in planned.launches),

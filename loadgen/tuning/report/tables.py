@@ -1,11 +1,12 @@
 """The tables of a report."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from loadgen.report.html import Cell, Line, Span, Table, Tone, cell, line
+from loadgen.report.html import Line, Span, Table, Tone, cell, line
 from loadgen.tuning.execute.arm_result import ArmResult, Verdict, WorkloadResult
-from loadgen.tuning.execute.fact_names import fact_name
+from loadgen.tuning.execute.facts import fact_name
 from loadgen.tuning.report.arm_text import DIGITS, difference_text, numbers, score
 from loadgen.tuning.report.findings_text import time_spent
 from loadgen.tuning.report.report_model import ReportModel, StageSummary
@@ -76,7 +77,7 @@ def _verdict(arm: ArmResult) -> Iterator[Line]:
 
 def options(model: ReportModel) -> Table:
     """Return the gain of each stage over the arm that it started from, and over the baseline."""
-    built_on = {link.arm.planned.identity for link in model.chain}
+    built_on = {arm.planned.identity for arm in model.chain.values()}
     base = model.baseline.planned.identity if model.baseline else ""
     rows = []
     for stage in model.stages:
@@ -131,27 +132,26 @@ def noise(model: ReportModel) -> Table:
     for step in model.steps:
         found, least = step.found.noise, step.found.least_effect
         if found is not None or least is not None:
-            row = (
-                step.name,
-                percent(found.sd if found and found.df else None, DIGITS),
-                str(found.df) if found else "n/a",
-                "n/a" if least is None else signed(least, DIGITS),
-            )
-            rows.append(tuple(map(cell, row)))
-    return Table(("Step", "SD of one start", "Degrees of freedom", "Effect it was planned to detect"), tuple(rows))
+            sd = percent(found.sd if found and found.df else None, DIGITS)
+            effect = "n/a" if least is None else signed(least, DIGITS)
+            rows.append((step.name, sd, str(found.df) if found else "n/a", effect))
+    return _table(("Step", "SD of one start", "Degrees of freedom", "Effect it was planned to detect"), rows)
 
 
 def failures(model: ReportModel) -> Table:
-    """Return the failures with the lines that explain them."""
+    """Return the failures with the lines that explain them; of arms that were pruned, because of which failure."""
+    starts: Counter[tuple[str, str, str, str]] = Counter()  # failed ones, by step, arm, class and cause
+    for step in model.steps:
+        for arm in step.arms:
+            failed = [trial.failure for trial in arm.trials if trial.failure is not None]
+            starts.update((step.name, arm.name, failure.kind, failure.cause) for failure in failed)
+            if arm.verdict is Verdict.PRUNED:
+                starts[step.name, arm.name, str(Verdict.PRUNED), arm.why] = 0
     rows = [
-        (cell(arm.step), cell(Span(arm.arm, Tone.CODE)), cell(str(arm.starts)), cell(arm.kind), _code(arm.cause))
-        for arm in model.failed
+        (step, Span(arm, Tone.CODE), str(count), kind, Span(cause, Tone.CODE if cause else Tone.PLAIN))
+        for (step, arm, kind, cause), count in starts.items()
     ]
-    return Table(("Step", "Arm", "Starts", "Class", "Root cause"), tuple(rows))
-
-
-def _code(text: str) -> Cell:
-    return cell(Span(text, Tone.CODE)) if text else cell("")
+    return _table(("Step", "Arm", "Starts", "Class", "Root cause"), rows)
 
 
 def provenance(model: ReportModel) -> Table:
@@ -175,8 +175,12 @@ def provenance(model: ReportModel) -> Table:
         facts["accelerators_from"] = "nothing: neither NVML nor npu-smi is here"
     if model.study.objective.accuracy is None:
         facts.pop("questions", None)
-    rows = [(cell(name), cell(text)) for name, text in (*found.items(), *_leaves(facts))]
-    return Table(("What", "Value"), tuple(rows))
+    return _table(("What", "Value"), (*found.items(), *_leaves(facts)))
+
+
+def _table(head: tuple[str, ...], rows: Iterable[Sequence[str | Span]]) -> Table:
+    """Return a table of which each cell has one line."""
+    return Table(head, tuple(tuple(cell(each) for each in row) for row in rows))
 
 
 def _leaves(value: Any, at: At = ()) -> Iterator[tuple[str, str]]:

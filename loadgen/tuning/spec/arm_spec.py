@@ -1,5 +1,7 @@
 """The configuration of an arm: one server, or several equal ones, as a study tries it."""
 
+from __future__ import annotations
+
 import math
 import shlex
 from collections.abc import Mapping, Sequence
@@ -16,31 +18,18 @@ WIDTH = ("tensor_parallel", "pipeline_parallel")  # knobs that make room for the
 
 @dataclass(frozen=True, slots=True)
 class ArmSpec:
-    """A configuration and its name in the stage that tries it.
-
-    Attributes:
-        engine: Name of the engine.
-        model: Name of the model's variant in the study.
-        knobs: Values of engine-neutral knobs, by name.
-        raw: All words of each of the engine's own flags, by the flag's name.
-        env: Environment variables that the study sets.
-        replicas: Servers that share the requests and the devices.
-        devices: Ids of the accelerators of all replicas; empty: those that the engine finds.
-        name: Name in the stage.
-        changes: Changes that the stage made to the arm it starts from, in order.
-        at: Place in the study file that asks for this arm.
-    """
+    """A configuration and its name in the stage that tries it."""
 
     engine: str
-    model: str
+    model: str  # name of the model's variant in the study
     knobs: Mapping[str, Any]
-    raw: Mapping[str, tuple[str, ...]]
+    raw: Mapping[str, tuple[str, ...]]  # all words of each of the engine's own flags, by the flag's name
     env: Mapping[str, str]
-    replicas: int = 1
-    devices: tuple[str, ...] = ()
+    replicas: int = 1  # servers that share the requests and the devices
+    devices: tuple[str, ...] = ()  # ids of the accelerators of all replicas; empty: those that the engine finds
     name: str = ""
-    changes: tuple[Change, ...] = ()
-    at: At = ()
+    changes: tuple[Change, ...] = ()  # changes that the stage made to the arm it starts from, in order
+    at: At = ()  # place in the study file that asks for this arm
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -62,7 +51,7 @@ class ArmSpec:
         """Number of settings; of two equally good arms the study keeps the one with fewer."""
         return len(self.knobs) + len(self.raw) + len(self.env) + (self.replicas > 1)
 
-    def changed(self, change: Change, study: Study) -> "ArmSpec":
+    def changed(self, change: Change, study: Study) -> ArmSpec:
         """Apply a change; another engine begins with the arm's width and what the study sets for that engine."""
         arm = self
         if change.engine is not None and change.engine != self.engine:

@@ -34,9 +34,6 @@ class Expression:
     It may have `and`, `or`, `not`, comparisons, `in` a list, `+ - * / // %` of numbers, names, numbers, quoted strings,
     `True`, `False` and `None`, the value of a knob that is not set.
 
-    Args:
-        text: The condition.
-
     Raises:
         ValueError: It has another form.
     """

@@ -1,5 +1,7 @@
 """The objective of a study: the metric to optimize, and the limits that an arm must meet."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
@@ -15,13 +17,7 @@ MetricName = Literal["total_tps_per_box", "output_tps_per_gpu", "goodput", "e2e_
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric that arms are compared by.
-
-    Attributes:
-        text: Description.
-        unit: Unit of its values.
-        more_is_better: Direction.
-    """
+    """A metric that arms are compared by."""
 
     text: str
     unit: str

@@ -31,15 +31,10 @@ _MINUS = str.maketrans({"\N{MINUS SIGN}": "-"})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with its right answers.
-
-    Attributes:
-        text: The question.
-        answers: Right answers; a reply must have one of them.
-    """
+    """A question with its right answers."""
 
     text: str
-    answers: tuple[str, ...]
+    answers: tuple[str, ...]  # right answers; a reply must have one of them
 
     def right(self, reply: str) -> bool:
         """Return whether a reply is right."""

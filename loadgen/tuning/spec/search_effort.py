@@ -6,13 +6,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """The resolution of a search and the number of runs that it takes.
+    """The resolution of a search and the number of runs that it takes."""
 
-    Attributes:
-        resolution: The lowest rate that fails is at most this share above the highest that does not.
-    """
-
-    resolution: float
+    resolution: float  # the lowest rate that fails is at most this share above the highest that does not
 
     BRACKETING = 2  # runs, if the first rate is near
     SPARE = 8  # runs, for a first rate that is far away and for rates whose first run is inconclusive

@@ -1,5 +1,7 @@
 """The stages of a study file, and the changes that their arms make."""
 
+from __future__ import annotations
+
 import shlex
 from typing import Annotated, Any, Literal
 
@@ -170,7 +172,8 @@ class IntRange(Strict, frozen=True):
 
     def has(self, value: Any) -> bool:
         """Return whether a value may be drawn."""
-        return type(value) is int and self.int_[0] <= value <= self.int_[1] and (value - self.int_[0]) % self.step == 0
+        least, most = self.int_
+        return type(value) is int and value in range(least, most + 1, self.step)
 
 
 class Categorical(Strict, frozen=True):

@@ -1,5 +1,7 @@
 """The base class of the parts of a study file, and their strict conversion with the place of each error."""
 
+from __future__ import annotations
+
 import difflib
 import functools
 import itertools
@@ -36,13 +38,7 @@ _LIMITS: tuple[tuple[str, Callable[[Any, Any], bool], str], ...] = (
 
 
 class AtFault(BadInput):
-    """An error in a study file.
-
-    Args:
-        at: Its place.
-        problem: What is wrong.
-        remedy: What to write instead.
-    """
+    """An error in a study file."""
 
     def __init__(self, at: Sequence[str | int], problem: str, remedy: str) -> None:
         super().__init__(".".join(map(str, at)), problem, remedy)
@@ -75,11 +71,6 @@ T = TypeVar("T", bound=Strict)
 
 def convert(given: Any, kind: type[T], lines: Mapping[At, int] = types.MappingProxyType({})) -> T:
     """Convert the contents of a file to a type.
-
-    Args:
-        given: The contents.
-        kind: The type.
-        lines: Line of each place in the file.
 
     Raises:
         AtFault: The error to show: an unknown key, which explains others, or else the first in the file.

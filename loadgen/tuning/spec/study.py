@@ -1,5 +1,7 @@
 """The model of a study file."""
 
+from __future__ import annotations
+
 import itertools
 from typing import Annotated, Any, Literal
 

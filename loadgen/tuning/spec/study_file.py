@@ -21,18 +21,11 @@ MERGE = "tag:yaml.org,2002:merge"  # <<, which may be given several times
 
 @dataclass(frozen=True)
 class StudyFile:
-    """A study with its file.
-
-    Attributes:
-        path: The file.
-        study: The study.
-        lines: Line of each place, from 1.
-        text: Contents of the file.
-    """
+    """A study with its file."""
 
     path: Path
     study: Study
-    lines: Mapping[At, int]
+    lines: Mapping[At, int]  # line of each place, from 1
     text: str
 
     @contextlib.contextmanager

@@ -143,8 +143,10 @@ LIES = (
         (
             Edit(
                 "loadgen/metrics/snapshot.py",
-                "{name: self.histograms[name] + other.histograms[name] for name in DISTRIBUTIONS}",
-                "{name: _mean(self.histograms[name], other.histograms[name]) for name in DISTRIBUTIONS}",
+                '        for name in ("targets", "classes"):\n            pairs',
+                '        parts = self.histograms.items()\n'
+                '        changes["histograms"] = {name: _mean(part, other.histograms[name]) for name, part in parts}\n'
+                '        for name in ("targets", "classes"):\n            pairs',
             ),
             Edit(
                 "loadgen/metrics/snapshot.py",

@@ -10,7 +10,7 @@ from loadgen.analysis.audit.number import Number
 from loadgen.analysis.audit.published import Published
 from loadgen.config import presets
 from loadgen.config.settings import RunSettings
-from loadgen.tuning.importer.load_check import difference
+from loadgen.tuning.importer.workloads import load_difference
 from loadgen.tuning.spec import study_file
 from tests.helpers.imported_files import PAGES, STUDIES, page, take
 
@@ -41,7 +41,7 @@ def published(ok: int, input_tokens: int, output_tokens: int) -> Published:
     ],
 )
 def test_other_load_is_told_by_its_tokens(result: tuple[int, int, int], settings: RunSettings, words: str) -> None:
-    assert words in difference(published(*result), settings)
+    assert words in load_difference(published(*result), settings)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_other_load_is_told_by_its_tokens(result: tuple[int, int, int], settings
     ],
 )
 def test_load_of_the_workload_is_not_remarked(result: tuple[int, int, int], settings: RunSettings) -> None:
-    assert difference(published(*result), settings) == ""
+    assert load_difference(published(*result), settings) == ""
 
 
 @pytest.mark.parametrize("name", LAB)

@@ -7,8 +7,9 @@ import pytest
 from loadgen.analysis.audit.finding import Place
 from loadgen.analysis.audit.number import Number
 from loadgen.analysis.audit.published import Published
+from loadgen.config.settings import RunSettings
 from loadgen.tuning.importer.unplaced import Unplaced
-from loadgen.tuning.importer.workloads import Workloads
+from loadgen.tuning.importer.workloads import find_workload
 from loadgen.tuning.spec.workloads import loads
 from tests.helpers.study_files import study
 
@@ -22,10 +23,10 @@ WORKLOADS: dict[str, Any] = {
 }
 
 
-def workloads(**named: Any) -> Workloads:
+def workloads(**named: Any) -> dict[str, RunSettings]:
     """The workloads of a study; those above, or others in their place."""
     chosen = named or WORKLOADS
-    return Workloads(loads(study(workloads=chosen, objective={"workload": next(iter(chosen))})))
+    return loads(study(workloads=chosen, objective={"workload": next(iter(chosen))}))
 
 
 def told(ok: float, input_tokens: float, output_tokens: float, **others: float) -> Published:
@@ -39,10 +40,10 @@ def of_json(result: Published, **data: Any) -> Published:
     return Published(result.numbers, {}, result.place, data=data)
 
 
-def unplaced(among: Workloads, result: Published, sent: int | None = None, near: str = "") -> str:
+def unplaced(among: dict[str, RunSettings], result: Published, sent: int | None = None, near: str = "") -> str:
     """Why a result is of none of the workloads."""
     with pytest.raises(Unplaced) as caught:
-        among.find(result, sent, near)
+        find_workload(among, result, sent, near)
     return str(caught.value)
 
 
@@ -59,7 +60,7 @@ def unplaced(among: Workloads, result: Published, sent: int | None = None, near:
     ],
 )
 def test_a_result_is_of_the_workload_with_its_requests_tokens_and_cap(result: Published, near: str, name: str) -> None:
-    assert workloads().find(result, None, near) == name
+    assert find_workload(workloads(), result, None, near) == name
 
 
 # -- requests: succeeded and failed together are the workload's
@@ -67,7 +68,7 @@ def test_a_result_is_of_the_workload_with_its_requests_tokens_and_cap(result: Pu
 
 def test_requests_that_failed_count() -> None:
     result = told(51, 51 * 128, 51 * 4)
-    assert workloads().find(result, 100, "") == "short"
+    assert find_workload(workloads(), result, 100, "") == "short"
     assert unplaced(workloads(), result, 51).startswith("no workload of the study is 51 requests")
 
 
@@ -76,14 +77,16 @@ def test_at_most_a_tenth_of_the_requests_may_be_missing(sent: int, placed: bool)
     talk = workloads(talk=WORKLOADS["talk"])
     result = told(sent, sent * 217, sent * 201 + 1)
     if placed:
-        assert talk.find(result, None, "ShareGPT") == "talk"
+        assert find_workload(talk, result, None, "ShareGPT") == "talk"
     else:
         assert "talk has 1000 requests" in unplaced(talk, result, near="talk")
 
 
 def test_workload_of_a_duration_may_have_any_number_of_requests() -> None:
     timed = {"dataset_name": "random", "random_input_len": 128, "random_output_len": 4, "duration": 60}
-    assert workloads(timed=timed | {"request_rate": 1.0}).find(told(57, 57 * 128, 57 * 4), None, "") == "timed"
+    assert (
+        find_workload(workloads(timed=timed | {"request_rate": 1.0}), told(57, 57 * 128, 57 * 4), None, "") == "timed"
+    )
 
 
 # -- caps: equal, or not binding
@@ -104,14 +107,14 @@ def test_a_result_with_another_cap_is_not_of_a_capped_workload(cap: dict[str, fl
 
 
 def test_a_cap_that_no_request_reaches_is_none() -> None:
-    assert workloads().find(told(100, 12_800, 400, cap=100), None, "") == "short"
+    assert find_workload(workloads(), told(100, 12_800, 400, cap=100), None, "") == "short"
     wide = WORKLOADS["short"] | {"max_concurrency": 512}
-    assert workloads(wide=wide).find(told(100, 12_800, 400), None, "") == "wide"
+    assert find_workload(workloads(wide=wide), told(100, 12_800, 400), None, "") == "wide"
 
 
 def test_cap_of_a_load_that_kept_its_request_rate_held_nothing_back() -> None:
     kept = told(100, 100_000, 20_000, cap=9, duration_s=101)  # tools print the highest number in flight as the cap
-    assert workloads().find(kept, None, "") == "steady"
+    assert find_workload(workloads(), kept, None, "") == "steady"
     late = told(100, 100_000, 20_000, cap=9, duration_s=140)
     assert "steady has at most 32 in flight" in unplaced(workloads(), late)
 
@@ -119,7 +122,7 @@ def test_cap_of_a_load_that_kept_its_request_rate_held_nothing_back() -> None:
 def test_file_without_a_cap_does_not_tell_it() -> None:
     result = told(1000, 217_393, 201_648)
     four = workloads(four=WORKLOADS["talk of four"])
-    assert four.find(of_json(result, completed=1000), None, "") == "four"
+    assert find_workload(four, of_json(result, completed=1000), None, "") == "four"
     assert unplaced(four, of_json(result, completed=1000, max_concurrency=None))
 
 
@@ -127,14 +130,14 @@ def test_file_without_a_cap_does_not_tell_it() -> None:
 
 
 def test_a_run_that_was_faster_than_the_request_rate_is_not_of_it() -> None:
-    assert workloads().find(told(100, 100_000, 20_000, duration_s=20), None, "") == "burst"
+    assert find_workload(workloads(), told(100, 100_000, 20_000, duration_s=20), None, "") == "burst"
 
 
 def test_request_rate_that_is_printed_is_the_workloads() -> None:
     limited = told(1000, 217_393, 201_648, rate=10)
     assert "talk has no request rate" in unplaced(workloads(), limited)
     ten = WORKLOADS["talk"] | {"request_rate": 10.0}
-    assert workloads(ten=ten).find(limited, None, "") == "ten"
+    assert find_workload(workloads(ten=ten), limited, None, "") == "ten"
     assert unplaced(workloads(ten=ten), told(1000, 217_393, 201_648, rate=5)).endswith(": ten has 10 requests/s")
 
 
@@ -142,7 +145,7 @@ def test_replies_of_one_length_are_not_those_of_conversations() -> None:
     fixed = told(1000, 1_024_000, 128_000)
     assert "talk has replies of different lengths" in unplaced(workloads(), fixed)
     cut = WORKLOADS["talk"] | {"sharegpt_output_len": 128}
-    assert workloads(cut=cut).find(fixed, None, "") == "cut"
+    assert find_workload(workloads(cut=cut), fixed, None, "") == "cut"
 
 
 @pytest.mark.parametrize(
