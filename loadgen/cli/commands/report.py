@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from loadgen.report import RunResult
     from loadgen.report.result.series import Series
 
+    # Each file that is read, with its results of loadgen, or those of another tool.
+    Found = Sequence[tuple[str, list[dict[str, Any]], list[ToolResult]]]
+
 T = TypeVar("T")
 STDOUT = "-"
 
@@ -59,9 +62,7 @@ def main(argv: list[str]) -> int:
         return exit_codes.DONE
 
     form = next((name for name in (*written, "json") if getattr(arguments, name)), None)
-    found, others = {}, {}
-    for path in paths:
-        found[path], others[path] = _read(path, form)
+    found = [(path, *_read(path, form)) for path in paths]
     if arguments.html:
         _write_page(arguments.html, found)
     elif arguments.markdown:
@@ -74,7 +75,7 @@ def main(argv: list[str]) -> int:
     if (to := arguments.html or arguments.markdown or arguments.junit) and to != STDOUT:
         print(f"Saved: {to}", file=sys.stderr if arguments.json else sys.stdout)
     if arguments.json or not written:
-        _print(found, others, arguments.json)
+        _print(found, arguments.json)
     return exit_codes.DONE
 
 
@@ -144,9 +145,7 @@ def _read(path: str, form: str | None) -> "tuple[list[dict[str, Any]], list[Tool
         return [], others
 
 
-def _of_each(
-    found: dict[str, list[dict[str, Any]]], make: "Callable[[str, RunResult | Series], T]"
-) -> "Iterator[tuple[str, list[T]]]":
+def _of_each(found: "Found", make: "Callable[[str, RunResult | Series], T]") -> "Iterator[tuple[str, list[T]]]":
     """Yield each file, and what is made of its path and each of its results.
 
     Raises:
@@ -155,18 +154,18 @@ def _of_each(
     from loadgen.report import from_dict
     from loadgen.runner import run_result
 
-    for path, saved in found.items():
+    for path, saved, _ in found:
         with run_result.whole(path):
             made = [make(path, from_dict(each)) for each in saved]
         yield path, made
 
 
-def _print(found: dict[str, list[dict[str, Any]]], others: "dict[str, list[ToolResult]]", as_json: bool) -> None:
+def _print(found: "Found", as_json: bool) -> None:
     from loadgen.analysis import tool_report
     from loadgen.report import RunResult, render, series_console, to_json
 
     if as_json:
-        sys.stdout.writelines(f"{to_json(each)}\n" for saved in found.values() for each in saved)
+        sys.stdout.writelines(f"{to_json(each)}\n" for _, saved, _ in found for each in saved)
         return
     screen = Screen.of(sys.stdout)
 
@@ -175,11 +174,11 @@ def _print(found: dict[str, list[dict[str, Any]]], others: "dict[str, list[ToolR
             return render(result, screen=screen)
         return series_console.render(result, screen=screen)
 
-    for path, texts in _of_each(found, text):
-        sys.stdout.writelines((*texts, *map(tool_report.render, others[path])))
+    for (_, texts), (_, _, others) in zip(_of_each(found, text), found, strict=True):
+        sys.stdout.writelines((*texts, *map(tool_report.render, others)))
 
 
-def _write_page(page: str, found: dict[str, list[dict[str, Any]]]) -> None:
+def _write_page(page: str, found: "Found") -> None:
     from loadgen.report import save_page
     from loadgen.report.run_page import html
     from loadgen.runner import run_result
@@ -187,7 +186,7 @@ def _write_page(page: str, found: dict[str, list[dict[str, Any]]]) -> None:
     results = [result for _, each in _of_each(found, lambda _, each: each) for result in each]
 
     try:
-        with writing("--html", page), run_result.whole(", ".join(found)):
+        with writing("--html", page), run_result.whole(", ".join(path for path, _, _ in found)):
             save_page(page, results)
     except BadInput as error:
         if error.field == "FILE":  # find the file at fault
@@ -205,7 +204,7 @@ def _write(name: str, to: str, lines: Iterable[str]) -> None:
         file.writelines(line.encode() for line in lines)
 
 
-def _junit(found: dict[str, list[dict[str, Any]]]) -> str:
+def _junit(found: "Found") -> str:
     """Write a suite for each run.
 
     Raises:
@@ -235,7 +234,7 @@ def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
 
     records = [path for path in paths if RecordFile.is_one(path)]
     if not records:
-        found = {path: _read(path, "csv")[0] for path in paths}
+        found = [(path, *_read(path, "csv")) for path in paths]
         made = _of_each(found, lambda path, each: run_rows.rows(path, [each]))
         runs = [row for _, of_file in made for rows in of_file for row in rows]
         return csv_file.lines(run_rows.columns(runs), runs)
