@@ -34,13 +34,13 @@ settings = loadgen.RunSettings(
     engine="sim", request_rate=1000, num_prompts=5, random_input_len=8, random_output_len=2
 )
 loadgen.run_sync(settings)
-print(*(kept.process.pid for kept in kept_child._kept.values()), flush=True)
+print(*(process.pid for process, _ in kept_child._kept.values()), flush=True)
 """
 
 
 def kept_pid() -> int | None:
     kept = kept_child._kept.get(MODULE)
-    return None if kept is None else kept.process.pid
+    return None if kept is None else kept[0].pid
 
 
 async def test_next_run_uses_the_process_of_the_last(faulty: Faulty) -> None:
@@ -74,7 +74,7 @@ async def test_another_folder_or_environment_gets_a_new_process(
 async def test_process_that_died_meanwhile_is_replaced(faulty: Faulty) -> None:
     settings = SETTINGS.replace(base_url=faulty.url)
     await loadgen.run(settings)
-    kept = kept_child._kept[MODULE].process
+    kept, _ = kept_child._kept[MODULE]
     kept.kill()
     kept.wait()
     assert (await loadgen.run(settings)).numbers.completed == 5
