@@ -20,9 +20,9 @@ def complete() -> NoReturn:
 
     The command is called up to the point at which it would parse its flags: there its parser answers.
     """
-    from argcomplete.lexers import split_line
-
     with contextlib.suppress(BaseException):  # the shell shows no error: it offers nothing
+        from argcomplete.lexers import split_line
+
         _, prefix, _, words, _ = split_line(os.environ["COMP_LINE"], int(os.environ["COMP_POINT"]))
         OneLineParser.on_parse = _answer
         if (choices := next_words(words[1:], prefix)) is not None:

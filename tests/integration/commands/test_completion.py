@@ -61,6 +61,11 @@ def test_completion_imports_nothing_heavy(tmp_path: Path) -> None:
     assert imported & HEAVY == set()
 
 
+def test_without_its_package_a_shell_offers_nothing_and_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "argcomplete.py").write_text("raise ImportError")  # found before the package
+    assert ask(tmp_path, "loadgen se") == ([], "")
+
+
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_bash_takes_the_code() -> None:
     code = loadgen("completion", "bash").stdout
