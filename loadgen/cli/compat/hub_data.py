@@ -17,13 +17,12 @@ def with_hub_names(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _category(name: str) -> ToolFlag:
-    return appended(name, "hf_where", "category={}", "`--hf-where category=NAME`")
+    return appended(name, "hf_where", "category={}")
 
 
 def _distance(name: str, sign: str, no_op_value: float) -> ToolFlag:
     """Return a flag that bounds the distance of the edits in Blazedit's data sets."""
-    condition = f"norm_distance{sign}"
-    return appended(name, "hf_where", condition + "{}", f"`--hf-where {condition}N`", number, no_op_value)
+    return appended(name, "hf_where", f"norm_distance{sign}{{}}", number, no_op_value)
 
 
 SPEED_BENCH = (  # flags that SGLang has, too
@@ -31,7 +30,7 @@ SPEED_BENCH = (  # flags that SGLang has, too
     _category("--speed-bench-category"),
 )
 FLAGS = (
-    appended("--hf-text-column", "hf_column", "prompt={}", "`--hf-column prompt=NAME`"),
+    appended("--hf-text-column", "hf_column", "prompt={}"),
     renamed("--spec-bench-output-len", "hf_output_len", integer),
     _category("--spec-bench-category"),
     _distance("--blazedit-min-distance", ">=", 0.0),

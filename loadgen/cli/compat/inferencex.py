@@ -22,20 +22,10 @@ DEFAULTS: dict[str, Any] = {
 }
 FLAGS = (
     *vllm.FLAGS,
-    renamed(
-        "--random-range-ratio", "random_range_ratio", number, "lengths from R * LEN to LEN: `--random-input-len A:B`"
-    ),
-    ToolFlag(
-        "--dataset",
-        lambda value, given: {"dataset_name": "sharegpt", "dataset_path": value},
-        "`--dataset-name sharegpt --dataset-path FILE`",
-    ),
+    renamed("--random-range-ratio", "random_range_ratio", number),
+    ToolFlag("--dataset", lambda value, given: {"dataset_name": "sharegpt", "dataset_path": value}),
     refused("--best-of", "a request has one answer", "leave it out", no_op_value=1),
-    switch(
-        "--use-chat-template",
-        {"render_chat_template": "whole", "input_len_counts": "server"},
-        "`--render-chat-template whole --input-len-counts server`: it is part of the length",
-    ),
+    switch("--use-chat-template", {"render_chat_template": "whole", "input_len_counts": "server"}),
 )
 
 

@@ -23,23 +23,18 @@ SHARED = "use --random-prefix-len for all, or write the prompts to a file for --
 
 
 FLAGS = (
-    marked(MARKER, FLAG, "`--dataset-name multi_turn`; --num-prompts is then the number of sessions", values=NONE),
-    marked(MARKER, "--multi-turn-num-turns", "`--turns N`", integer),
-    marked(MARKER, "--multi-turn-min-turns", "`--turns MIN:MAX`", integer),
-    marked(MARKER, "--multi-turn-max-turns", "`--turns MIN:MAX`", integer),
-    marked(MARKER, "--multi-turn-concurrency", "`--max-concurrency`", integer, "max_concurrency"),
-    marked(MARKER, "--multi-turn-delay-ms", "`--think-time`, ms", number, "think_time"),
-    marked(MARKER, PER_TURN, "`--random-input-len FIRST,FURTHER,FURTHER`, with --multi-turn", integer),
+    marked(MARKER, FLAG, values=NONE),
+    marked(MARKER, "--multi-turn-num-turns", integer),
+    marked(MARKER, "--multi-turn-min-turns", integer),
+    marked(MARKER, "--multi-turn-max-turns", integer),
+    marked(MARKER, "--multi-turn-concurrency", integer, ("max_concurrency",)),
+    marked(MARKER, "--multi-turn-delay-ms", number, ("think_time",)),
+    marked(MARKER, PER_TURN, integer),
     refused("--multi-turn-prefix-global-ratio", NO_HISTORY, PREFIXES, no_op_value=0.0),
     refused("--multi-turn-prefix-conversation-ratio", NO_HISTORY, PREFIXES, no_op_value=0.0),
     refused("--random-cache-hit-fraction", CACHE, SHARED, no_op_value=0.0),
     refused("--random-cache-ratio", CACHE, SHARED, no_op_value=0.0),
-    renamed(
-        "--max-model-len",
-        LIMIT,
-        integer,
-        "no effect if random prompts and their answers are not longer; else refused: nothing is left out",
-    ),
+    renamed("--max-model-len", LIMIT, integer),
 )
 
 

@@ -14,7 +14,6 @@ from loadgen.cli.compat.tool_flags import (
     ToolFlag,
     body_field,
     names_a_server,
-    no_op,
     refused,
     renamed,
     switch,
@@ -186,8 +185,7 @@ def _body(value: str, given: Given) -> dict[str, Any]:
 
 def _native(name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str) -> ToolFlag:
     """Return a flag that sets a field of SGLang's own API; other APIs are not sent it."""
-    meaning = f"`--extra-body` with {field}, only with SGLang's own API"
-    return body_field(name, NATIVE_BODY, field, meaning, values, type_)
+    return body_field(name, NATIVE_BODY, field, values, type_)
 
 
 def _slowdown(value: float, given: Given) -> dict[str, Any]:
@@ -205,52 +203,28 @@ def _workload(value: str, given: Given) -> dict[str, Any]:
 
 
 FLAGS = (
-    ToolFlag(
-        "--backend",
-        _backend,
-        "sglang: its own API; sglang-oai, vllm, lmdeploy: completions; with -chat: chat; others are refused",
-    ),
-    ToolFlag("--dataset-name", _dataset, f"{', '.join(DATASETS)}; others are refused"),
-    renamed(
-        "--random-range-ratio",
-        "random_range_ratio",
-        number,
-        "lengths from R * LEN to LEN, as SGLang draws them: `--random-input-len A:B`",
-    ),
-    ToolFlag("--extra-request-body", _body, "`--extra-body`"),
-    ToolFlag(
-        "--output-file",
-        lambda value, given: {"result_filename": value, "append_result": True},
-        "`--result-filename FILE --append-result`; without it nothing is saved",
-    ),
-    switch("--output-details", {"save_detailed": True}, "`--save-detailed`"),
+    ToolFlag("--backend", _backend),
+    ToolFlag("--dataset-name", _dataset),
+    renamed("--random-range-ratio", "random_range_ratio", number),
+    ToolFlag("--extra-request-body", _body),
+    ToolFlag("--output-file", lambda value, given: {"result_filename": value, "append_result": True}),
+    switch("--output-details", {"save_detailed": True}),
     renamed("--warmup-requests", "num_warmups", integer),
-    switch("--disable-ignore-eos", {"ignore_eos": False}, "`--no-ignore-eos`"),
-    body_field("--tag", RESULT, "tag", "`--metadata tag=TAG`"),
-    ToolFlag("--mooncake-slowdown-factor", _slowdown, "`--time-scale`, with the reciprocal value", type_=number),
+    switch("--disable-ignore-eos", {"ignore_eos": False}),
+    body_field("--tag", RESULT, "tag"),
+    ToolFlag("--mooncake-slowdown-factor", _slowdown, type_=number),
     refused("--mooncake-num-rounds", "a trace has its own turns", "leave it out", no_op_value=1),
-    ToolFlag("--mooncake-workload", _workload, "no effect beside `--dataset-path`; without it refused"),
-    no_op("--use-trace-timestamps", "no effect: a trace keeps its times", SOME),
+    ToolFlag("--mooncake-workload", _workload),
+    switch("--use-trace-timestamps", {}, SOME),
     *sglang_prefixes.FLAGS,
-    no_op("--trust-remote-code", "no effect: loadgen runs no code of a model"),
-    switch(
-        "--cache-report",
-        {CACHED: True},
-        "`--extra-body` with return_cached_tokens_details, with sglang-oai and sglang-oai-chat; cached tokens are read "
-        "anyway",
-    ),
-    no_op("--pd-separated", "no effect: disaggregated servers are measured like any other"),
-    no_op("--rust-client", "no effect: the client is compiled anyway"),
-    no_op("--rust-worker-threads", "no effect: the client is compiled anyway", ONE),
+    *(switch(name, {}) for name in ("--trust-remote-code", "--pd-separated", "--rust-client")),
+    switch("--rust-worker-threads", {}, ONE),
+    switch("--cache-report", {CACHED: True}),
     refused("--dataset-offset", "a file is read from its start", "shorten the file", no_op_value=0),
     refused("--sharegpt-context-len", "conversations are as long as they are", "leave out the long ones in the file"),
     refused("--prompt-suffix", "prompts are sent unchanged", "add it to the prompts in the file", no_op_value=""),
-    switch(
-        "--apply-chat-template",
-        {APPLIED: True},
-        "`--render-chat-template without-bos`; no effect on other data sets than sharegpt and custom",
-    ),
-    switch("--tokenize-prompt", {"prompt_token_ids": True}, "`--prompt-token-ids`, also with completions"),
+    switch("--apply-chat-template", {APPLIED: True}),
+    switch("--tokenize-prompt", {"prompt_token_ids": True}),
     refused("--print-requests", "requests are not printed", "use --records FILE, which writes a line for each", NONE),
     refused("--plot-throughput", "this plot is not available", "use --html FILE.html, which draws the rates", NONE),
     refused("--fake-prefill", "every prompt is prefilled", "leave it out", NONE),

@@ -32,7 +32,7 @@ def _format(value: str) -> str:
 
 FLAGS = (
     renamed("--image-count", "images", integer),
-    switch("--random-image-count", {ANY_COUNT: True}, "`--images 1:COUNT`"),
+    switch("--random-image-count", {ANY_COUNT: True}),
     renamed("--image-resolution", "image_sizes", _sizes),
-    renamed("--image-format", "image_format", _format, "the same; jpeg is jpeg:85"),
+    renamed("--image-format", "image_format", _format),
 )

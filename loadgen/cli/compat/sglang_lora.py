@@ -39,7 +39,7 @@ def _skewed(alpha: float) -> str:
 
 
 FLAGS = (
-    ToolFlag("--lora-name", _names, "`--lora-modules`", values=SOME),
-    ToolFlag("--lora-request-distribution", _distribution, "`--lora-assignment`: random, round-robin or skewed"),
-    ToolFlag("--lora-zipf-alpha", _zipf_alpha, "`--lora-assignment skewed:ALPHA`", type_=number),
+    ToolFlag("--lora-name", _names, values=SOME),
+    ToolFlag("--lora-request-distribution", _distribution),
+    ToolFlag("--lora-zipf-alpha", _zipf_alpha, type_=number),
 )

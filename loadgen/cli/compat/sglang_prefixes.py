@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from loadgen.cli.compat.tool_flags import NONE, ONE, Given, marked, no_op, refused, renamed
-from loadgen.config.cache import CACHE, COLD, WARM
+from loadgen.cli.compat.tool_flags import NONE, ONE, Given, marked, refused, renamed, switch
+from loadgen.config.cache import COLD, WARM
 from loadgen.config.data import PREFIX_REPETITION
 from loadgen.config.number_range import SHARE
 from loadgen.errors import BadInput
@@ -99,38 +99,18 @@ def _least(tokens: int, ratio: float) -> int:
 
 FLAGS = (
     renamed("--gsp-num-groups", COUNT, integer),
-    marked(
-        MARKER,
-        "--gsp-prompts-per-group",
-        "`--num-prompts`, for all groups and turns together",
-        integer,
-        "num_prompts",
-    ),
+    marked(MARKER, "--gsp-prompts-per-group", integer, ("num_prompts",)),
     renamed("--gsp-system-prompt-len", PREFIX, integer),
     renamed("--gsp-question-len", LENGTHS[0], integer),
     renamed("--gsp-output-len", LENGTHS[1], integer),
-    marked(
-        MARKER,
-        RATIO,
-        "lengths from R * LEN to LEN: `--prefix-buckets GROUPSxMIN-MAX`, `--prefix-repetition-suffix-len MIN:MAX` and "
-        "`--prefix-repetition-output-len MIN:MAX`",
-        number,
-        "prefix_buckets",
-    ),
-    marked(MARKER, "--gsp-num-turns", "`--turns`; the prefix is a system message of its own", integer, "turns"),
-    marked(
-        MARKER,
-        "--gsp-ordered",
-        "`--disable-shuffle`; no effect with zipf, whose draws have no order",
-        str,
-        "disable_shuffle",
-        values=NONE,
-    ),
-    marked(MARKER, DISTRIBUTION, f"uniform: groups of equal size; zipf: `--prefix-zipf` with {ALPHA}"),
-    marked(MARKER, ALPHA, "`--prefix-zipf`", number, "prefix_zipf"),
-    marked(MARKER, PREWARM, f"`{CACHE} {WARM}`; refused with --flush-cache", str, "cache", values=NONE),
-    no_op("--gsp-prewarm-concurrency", "no effect: at most 32 prefixes are in flight, or --max-concurrency", ONE),
-    no_op("--gsp-fast-prepare", "no effect: prompts are made fast anyway"),
+    marked(MARKER, RATIO, number, ("prefix_buckets",)),
+    marked(MARKER, "--gsp-num-turns", integer, ("turns",)),
+    marked(MARKER, "--gsp-ordered", becomes=("disable_shuffle",), values=NONE),
+    marked(MARKER, DISTRIBUTION),
+    marked(MARKER, ALPHA, number, ("prefix_zipf",)),
+    marked(MARKER, PREWARM, becomes=("cache",), values=NONE),
+    switch("--gsp-prewarm-concurrency", {}, ONE),
+    switch("--gsp-fast-prepare", {}),
     refused(
         "--gsp-send-routing-key",
         "no header names the group of a prompt",

@@ -5,7 +5,7 @@ from os.path import abspath
 from typing import Any
 
 from loadgen.cli.compat.tool_flags import NONE, ONE, SOME, Given, ToolFlag, body_field, switch
-from loadgen.config.cache import CACHE, COLD
+from loadgen.config.cache import COLD
 from loadgen.config.number_range import ABOVE_0, FINITE, Range
 from loadgen.util.argument_parser import integer, number
 
@@ -13,7 +13,7 @@ STAGE_STEPS = 5  # the default
 
 
 def _profile(name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str) -> ToolFlag:
-    return body_field(name, "profile_body", field, f"`--profile-body` with {field}", values, type_)
+    return body_field(name, "profile_body", field, values, type_)
 
 
 def _profile_by_stage(value: Any, given: Given) -> dict[str, Any]:
@@ -34,32 +34,15 @@ def _flush_timeout(value: float, given: Given) -> dict[str, Any]:
 
 
 FLAGS = (
-    switch("--flush-cache", {"cache": COLD}, f"`{CACHE} {COLD}`"),
-    ToolFlag(
-        "--flush-cache-timeout",
-        _flush_timeout,
-        f"no effect: with `{CACHE} {COLD}`, SGLang waits for 60 s until no request runs",
-        type_=number,
-    ),
-    ToolFlag(
-        "--profile-by-stage",
-        _profile_by_stage,
-        f"`--profile-body` with profile_by_stage, and with {STAGE_STEPS} num_steps unless they are given",
-        values=NONE,
-    ),
+    switch("--flush-cache", {"cache": COLD}),
+    ToolFlag("--flush-cache-timeout", _flush_timeout, type_=number),
+    ToolFlag("--profile-by-stage", _profile_by_stage, values=NONE),
     _profile("--profile-activities", "activities", SOME),
     _profile("--profile-start-step", "start_step", type_=integer),
     _profile("--profile-steps", "num_steps", type_=integer),
     _profile("--profile-num-steps", "num_steps", type_=integer),
     _profile("--profile-stages", "profile_stages", SOME),
     _profile("--profile-prefix", "profile_prefix"),
-    ToolFlag(
-        "--profile-output-dir",
-        _output_dir,
-        "`--profile-body` with output_dir; the traces lie in this folder itself, not in one named by the time",
-    ),
-    *(
-        ToolFlag(f"--profile-{workers}-url", _profile_url, "`--profile-url`", values=SOME)
-        for workers in ("prefill", "decode")
-    ),
+    ToolFlag("--profile-output-dir", _output_dir),
+    *(ToolFlag(f"--profile-{workers}-url", _profile_url, values=SOME) for workers in ("prefill", "decode")),
 )

@@ -24,8 +24,7 @@ def with_timed_trace(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _column(flag: str, field: str) -> ToolFlag:
-    meaning = f"`--trace-column {field}=NAME`"
-    return appended(f"--timed-trace-label-{flag}", "trace_column", field + "={}", meaning)
+    return appended(f"--timed-trace-label-{flag}", "trace_column", field + "={}")
 
 
 def _times(flag: str, kept: str) -> ToolFlag:
@@ -36,7 +35,7 @@ def _times(flag: str, kept: str) -> ToolFlag:
             raise BadInput(flag, "applies only to --dataset-name timed_trace", "leave it out")
         return {"trace_times": kept}
 
-    return ToolFlag(flag, convert, f"`--trace-times {kept}`", values=NONE)
+    return ToolFlag(flag, convert, values=NONE)
 
 
 FLAGS = (

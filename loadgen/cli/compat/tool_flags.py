@@ -23,7 +23,7 @@ class ToolFlag:
 
     Attributes:
         convert: Makes settings from its value and the settings so far; None: the flag is refused.
-        meaning: The meaning of the flag here or, if it is refused, the reason.
+        reason: Why it is refused.
         remedy: What to do instead of a refused flag.
         values: How many values it takes: NONE, ONE or SOME.
         no_op_value: The value that changes nothing, also if the flag is refused; None: there is none.
@@ -33,7 +33,7 @@ class ToolFlag:
 
     name: str
     convert: Convert | None
-    meaning: str
+    reason: str = ""
     remedy: str = ""
     values: str = ONE
     type_: Callable[[str], Any] = str
@@ -50,7 +50,7 @@ class ToolFlag:
         if self.no_op_value is not None and value == self.no_op_value:
             return {}
         if self.convert is None:
-            raise BadInput(self.name, self.meaning, self.remedy)
+            raise BadInput(self.name, self.reason, self.remedy)
         return self.convert(value, given)
 
     def sets(self, field: str, value: Any) -> bool:
@@ -61,32 +61,23 @@ class ToolFlag:
             return field in map(spelled, self.becomes)
 
 
-def switch(
-    name: str, fields: dict[str, Any], meaning: str, values: str = NONE, becomes: tuple[str, ...] = ()
-) -> ToolFlag:
-    """Return a flag that stands for these settings, whatever its values are."""
-    return ToolFlag(name, lambda value, given: fields, meaning, values=values, becomes=becomes)
+def switch(name: str, fields: dict[str, Any], values: str = NONE, becomes: tuple[str, ...] = ()) -> ToolFlag:
+    """Return a flag that stands for these settings, whatever its values are; no settings: it changes nothing."""
+    return ToolFlag(name, lambda value, given: fields, values=values, becomes=becomes)
 
 
-def no_op(name: str, meaning: str, values: str = NONE) -> ToolFlag:
-    """Return a flag that changes nothing here."""
-    return switch(name, {}, meaning, values)
-
-
-def renamed(name: str, field: str, type_: Callable[[str], Any] = str, meaning: str = "") -> ToolFlag:
+def renamed(name: str, field: str, type_: Callable[[str], Any] = str) -> ToolFlag:
     """Return a flag that has another name here, or other values, which `type_` converts."""
-    return ToolFlag(name, lambda value, given: {field: value}, meaning or f"`{spelled(field)}`", type_=type_)
+    return ToolFlag(name, lambda value, given: {field: value}, type_=type_)
 
 
-def appended(
-    name: str, field: str, form: str, meaning: str, type_: Callable[[str], Any] = str, no_op_value: Any = None
-) -> ToolFlag:
+def appended(name: str, field: str, form: str, type_: Callable[[str], Any] = str, no_op_value: Any = None) -> ToolFlag:
     """Return a flag that adds its value, in this form, to a setting with several texts."""
 
     def convert(value: Any, given: Given) -> dict[str, Any]:
         return {field: (*given.get(field, ()), form.format(value))}
 
-    return ToolFlag(name, convert, meaning, type_=type_, no_op_value=no_op_value)
+    return ToolFlag(name, convert, type_=type_, no_op_value=no_op_value)
 
 
 def refused(name: str, reason: str, remedy: str, values: str = ONE, no_op_value: Any = None) -> ToolFlag:
@@ -95,9 +86,9 @@ def refused(name: str, reason: str, remedy: str, values: str = ONE, no_op_value:
     return ToolFlag(name, None, reason, remedy, values, types.get(type(no_op_value), str), no_op_value)
 
 
-def other_command(name: str, meaning: str, command: str, values: str = NONE) -> ToolFlag:
+def other_command(name: str, reason: str, command: str, values: str = NONE) -> ToolFlag:
     """Return a flag that makes the command line one of another command."""
-    return ToolFlag(name, None, meaning, f"use `loadgen {command}`", values, command=command)
+    return ToolFlag(name, None, reason, f"use `loadgen {command}`", values, command=command)
 
 
 def command_of(given: Given) -> tuple[str, Any] | None:
@@ -119,7 +110,6 @@ def body_field(
     name: str,
     setting: str,
     field: str,
-    meaning: str,
     values: str = ONE,
     type_: Callable[[str], Any] = str,
     becomes: tuple[str, ...] = (),
@@ -129,14 +119,14 @@ def body_field(
     def convert(value: Any, given: Given) -> dict[str, Any]:
         return {setting: (given.get(setting) or {}) | {field: True if values == NONE else value}}
 
-    return ToolFlag(name, convert, meaning, values=values, type_=type_, becomes=becomes)
+    return ToolFlag(name, convert, values=values, type_=type_, becomes=becomes)
 
 
 def marked(
-    marker: str, name: str, meaning: str, type_: Callable[[str], Any] = str, *becomes: str, values: str = ONE
+    marker: str, name: str, type_: Callable[[str], Any] = str, becomes: tuple[str, ...] = (), values: str = ONE
 ) -> ToolFlag:
     """Return a flag that is kept in a marker until all flags are known."""
-    return body_field(name, marker, name, meaning, values, type_, becomes)
+    return body_field(name, marker, name, values, type_, becomes)
 
 
 def one_or_several(kind: Callable[[str], Any]) -> Callable[[str], Any]:

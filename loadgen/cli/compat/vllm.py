@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.cli.compat import hub_data, timed_trace, vllm_images
-from loadgen.cli.compat.tool_flags import NONE, ONE, Given, ToolFlag, names_a_server, no_op, refused, renamed, switch
+from loadgen.cli.compat.tool_flags import NONE, ONE, Given, ToolFlag, names_a_server, refused, renamed, switch
 from loadgen.cli.stderr import say
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -94,40 +94,31 @@ def _tokenizer_mode(value: str, given: Given) -> dict[str, Any]:
     return {}
 
 
+NO_EFFECT = (
+    "--trust-remote-code",
+    "--skip-tokenizer-init",
+    "--use-beam-search",
+    "--no-stream",
+    "--enable-multimodal-chat",
+)
 FLAGS = (
-    renamed("--endpoint-type", "backend", _backend, "`--backend`, its new name"),
+    renamed("--endpoint-type", "backend", _backend),
     renamed("--input-len", "random_input_len", integer),
-    ToolFlag("--output-len", _output_len, "the output length of the chosen data set", type_=integer),
-    ToolFlag("--logprobs", _logprobs, "`--extra-body '{\"logprobs\": N}'`, only with completions", type_=integer),
-    ToolFlag(
-        "--tokenizer-mode",
-        _tokenizer_mode,
-        "no effect: a tokenizer.json is used; others than auto, hf and slow are refused without one",
-    ),
-    no_op("--trust-remote-code", "no effect: loadgen runs no code of a model"),
-    no_op("--skip-tokenizer-init", "no effect: a tokenizer is loaded only if it is needed"),
-    no_op("--use-beam-search", "no effect, in vLLM's own tool either"),
-    *(
-        switch(name, {SKIPPED: True}, "the same; the default without `--compat`")
-        for name in ("--skip-chat-template", "--custom-skip-chat-template")
-    ),
-    no_op("--no-stream", "no effect: rows are shuffled as in a stream, which is the same for fewer than 1000 rows"),
+    ToolFlag("--output-len", _output_len, type_=integer),
+    ToolFlag("--logprobs", _logprobs, type_=integer),
+    ToolFlag("--tokenizer-mode", _tokenizer_mode),
+    *(switch(name, {SKIPPED: True}) for name in ("--skip-chat-template", "--custom-skip-chat-template")),
     refused(
         "--chat-template-kwargs",
         "the template's variables are fields of the body",
         "use --extra-body '{\"chat_template_kwargs\": {...}}'",
     ),
-    switch(
-        "--plot-timeline",
-        {TIMELINE: True},
-        "`--html NAME.timeline.html`, with the name of --result-filename: the run over time, and each request as a dot",
-        becomes=("html",),
-    ),
-    no_op("--timeline-itl-thresholds", "no effect: colors of a plot", ONE),
+    switch("--plot-timeline", {TIMELINE: True}, becomes=("html",)),
+    switch("--timeline-itl-thresholds", {}, ONE),
     refused(
         "--plot-dataset-stats", "this plot is not available", "use `loadgen dataset`, which prints the lengths", NONE
     ),
-    no_op("--enable-multimodal-chat", "no effect: the messages are the same with and without it"),
+    *(switch(name, {}) for name in NO_EFFECT),
     *vllm_images.FLAGS,
     *(refused(f"--asr-{bound}-audio-len-sec", NO_MEDIA, TEXT) for bound in ("min", "max")),
     refused("--bfcl-categories", "the tools of its requests are not supported", "leave it out, and use text"),

@@ -20,10 +20,10 @@ VIDEO = "loadgen sends images, and no video"
 
 
 FLAGS = (
-    marked(GIVEN, BASE, "`--images N`, the mean number", integer),
-    marked(GIVEN, RATIO, "`--images MIN:MAX`, this share below and above the mean", number),
-    marked(GIVEN, LIMIT, "`--images MIN:MAX`, at most the number of `image`"),
-    marked(GIVEN, BUCKETS, "`--image-sizes`; buckets of several frames, which are videos, are refused"),
+    marked(GIVEN, BASE, integer),
+    marked(GIVEN, RATIO, number),
+    marked(GIVEN, LIMIT),
+    marked(GIVEN, BUCKETS),
 )
 
 

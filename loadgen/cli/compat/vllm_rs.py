@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from loadgen.cli.compat.tool_flags import SOME, Given, ToolFlag, one_or_several, other_command, renamed, switch
-from loadgen.config.cache import CACHE, COLD
+from loadgen.config.cache import COLD
 from loadgen.config.number_range import FROM_1
-from loadgen.config.option import flag as spelled
 from loadgen.config.output import OutputSettings
 from loadgen.util.argument_parser import integer, number
 
@@ -16,17 +15,17 @@ DATASET, COMPARE = "dataset", "compare"  # commands of loadgen
 
 
 def _swept(name: str, field: str, kind: Callable[[str], Any]) -> ToolFlag:
-    return renamed(name, field, one_or_several(kind), f"`{spelled(field)}` with several values")
+    return renamed(name, field, one_or_several(kind))
 
 
-def _counted(name: str, marker: str, meaning: str) -> ToolFlag:
+def _counted(name: str, marker: str) -> ToolFlag:
     """Return a flag with a number from 1 that says how a series of runs is made."""
 
     def convert(value: int, given: Given) -> dict[str, Any]:
         FROM_1.check(name, value)
         return {marker: value}
 
-    return ToolFlag(name, convert, meaning, type_=integer)
+    return ToolFlag(name, convert, type_=integer)
 
 
 def _summary_percentiles(value: str, given: Given) -> dict[str, Any]:
@@ -37,17 +36,11 @@ def _summary_percentiles(value: str, given: Given) -> dict[str, Any]:
 FLAGS = (
     _swept("--sweep-max-concurrency", "max_concurrency", integer),
     _swept("--sweep-request-rate", "request_rate", number),
-    _counted("--sweep-num-prompts-factor", NUM_PROMPTS_FACTOR, "`--num-prompts` of each run: N times its concurrency"),
-    ToolFlag(
-        "--sweep-summary-percentiles", _summary_percentiles, "`--metric-percentiles`, for the results of all runs"
-    ),
-    _counted(
-        "--num-runs",
-        NUM_RUNS,
-        "N runs at the same rate or concurrency, each with prompts of its own, and their mean, deviation and range",
-    ),
-    switch("--reset-prefix-cache", {"cache": COLD}, f"`{CACHE} {COLD}`, before each run and after its warm-up"),
-    switch("--no-steady-state", {"steady_state_threshold": 0.0}, "`--steady-state-threshold 0`"),
+    _counted("--sweep-num-prompts-factor", NUM_PROMPTS_FACTOR),
+    ToolFlag("--sweep-summary-percentiles", _summary_percentiles),
+    _counted("--num-runs", NUM_RUNS),
+    switch("--reset-prefix-cache", {"cache": COLD}),
+    switch("--no-steady-state", {"steady_state_threshold": 0.0}),
     other_command("--dry-run", "shows the prompts, and nothing is sent", DATASET),
     other_command("--compare", "compares two results, and nothing is sent", COMPARE, SOME),
 )

@@ -12,6 +12,7 @@ from loadgen.cli.compat.other_tools import AIPERF, GUIDELLM
 from loadgen.cli.flags import run_parser
 from tests.helpers.documents import between, table
 from tests.helpers.source import ROOT
+from tests.integration.commands import flag_meanings
 
 DOCUMENT = ROOT / "docs/migrating.md"
 DATA = ROOT / "tests/data/flags"
@@ -56,6 +57,8 @@ INFERENCEX_NOTES = {name: note for name, note in VLLM_NOTES.items() if name != "
     "--dataset-name": f"{VLLM_NOTES['--dataset-name']}; sharegpt if it is not given",
 }
 NOTES = {"vllm": VLLM_NOTES, "vllm-rs": VLLM_NOTES, "sglang": SGLANG_NOTES, "inferencex": INFERENCEX_NOTES}
+# What flags mean that are no settings of loadgen, by the name of --compat.
+MEANINGS = {None: flag_meanings.VLLM, "sglang": flag_meanings.SGLANG, "inferencex": flag_meanings.INFERENCEX}
 OTHERS = {"guidellm": GUIDELLM, "aiperf": AIPERF}
 BEGIN, END = "<!-- {}: made by tests.integration.commands.migrating -->", "<!-- end of {} -->"
 SAME, NO_EFFECT = "the same", "no effect: "
@@ -77,16 +80,16 @@ def accepted(tool: str, name: str | None) -> Iterator[tuple[str, str]]:
             assert flag in known, f"{flag} of {tool} is neither supported nor refused"
             yield flag, f"{SAME}{'; ' + notes[flag] if flag in notes else ''}"
         elif own[flag].convert is not None:
-            yield flag, own[flag].meaning
+            yield flag, MEANINGS[name][flag]
         elif own[flag].command:
-            yield flag, f"`loadgen {own[flag].command}`: {own[flag].meaning}"
+            yield flag, f"`loadgen {own[flag].command}`: {own[flag].reason}"
 
 
 def refused(name: str | None, having: set[str]) -> Iterator[tuple[str, str]]:
     """Yield each flag of a tool that is refused, with the reason and the remedy."""
     for flag in sorted(compat.tool_of(name).flags, key=lambda flag: flag.name):
         if flag.convert is None and not flag.command and flag.name in having:
-            yield flag.name, f"{flag.meaning}; {flag.remedy}"
+            yield flag.name, f"{flag.reason}; {flag.remedy}"
 
 
 def texts() -> dict[str, str]:

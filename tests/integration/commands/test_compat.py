@@ -39,6 +39,13 @@ def test_the_document_lists_every_flag(name: str) -> None:
     assert [flag for flag in sorted(had) if f"`{flag}`" not in migrating.texts()[name]] == []
 
 
+@pytest.mark.parametrize("name", list(migrating.MEANINGS))
+def test_a_meaning_is_that_of_an_accepted_flag(name: str | None) -> None:
+    accepted = {flag.name for flag in compat.tool_of(name).flags if flag.convert is not None}
+    shared = {} if name != "inferencex" else migrating.MEANINGS[None]  # it has most of vLLM's
+    assert accepted <= migrating.MEANINGS[name].keys() <= accepted | shared.keys()
+
+
 def flags_of(*tools: str) -> set[str]:
     return {flag for tool in tools for flags in migrating.releases(tool).values() for flag in flags}
 
@@ -60,7 +67,7 @@ def test_refusal_gives_meaning_and_remedy(name: str | None) -> None:
     for flag in compat.tool_of(name).flags:
         if flag.convert is None:
             value = "" if flag.values == "none" else " 7"
-            assert refusal(f"{chosen}--model m {flag.name}{value}") == f"{flag.name}: {flag.meaning}; {flag.remedy}"
+            assert refusal(f"{chosen}--model m {flag.name}{value}") == f"{flag.name}: {flag.reason}; {flag.remedy}"
 
 
 @pytest.mark.parametrize("name", [None, *compat.TOOLS])
