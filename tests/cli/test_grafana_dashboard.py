@@ -54,9 +54,9 @@ def exposed() -> dict[str, set[str]]:
     return found
 
 
-def test_the_dashboard_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_dashboard_is_printed_with_indents(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["report", "--grafana"]) == 0
-    assert capsys.readouterr().out == DASHBOARD.read_text()
+    assert capsys.readouterr().out == f"{json.dumps(DATA, indent=2)}\n"
     assert dispatch(["report", "r.json", "--grafana"]) == 2
 
 

@@ -1,5 +1,6 @@
 """`loadgen report FILE`: print the report of a saved result or of records, or write it as a page or a table."""
 
+import json
 import os
 import sys
 from collections import deque
@@ -39,7 +40,8 @@ def main(argv: list[str]) -> int:
     if arguments.grafana:
         from loadgen.cli.runs.metrics_endpoint import DASHBOARD
 
-        return _print_fixed("--grafana", arguments.files, DASHBOARD.read_text)
+        dashboard = json.loads(DASHBOARD.read_text())
+        return _print_fixed("--grafana", arguments.files, lambda: json.dumps(dashboard, indent=2) + "\n")
     check_page("--html", arguments.html)
     written = [name for name in ("csv", "markdown", "junit", "html") if getattr(arguments, name) is not None]
     for name in written:
