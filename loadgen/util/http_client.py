@@ -56,7 +56,7 @@ async def get(
     Raises:
         Unreachable: No response, none in time, or one that is too large.
     """
-    return await _in_thread("GET", url, None, headers or {}, verify_tls, timeout_s)
+    return await _in_thread(url, timeout_s, partial(_exchange, "GET", url, None, headers or {}, verify_tls, timeout_s))
 
 
 async def send_json(
@@ -71,7 +71,6 @@ async def send_json(
     """Send a request with a JSON body, and return the response of any status.
 
     Args:
-        url: The resource.
         body: The JSON; empty: the request has no body.
         method: POST, or PATCH to change the resource.
         headers: Headers in addition to the content type.
@@ -82,25 +81,18 @@ async def send_json(
         Unreachable: As `get`.
     """
     sent = ({"Content-Type": "application/json"} if body else {}) | headers
-    return await _in_thread(method, url, body, sent, verify_tls, timeout_s)
+    return await _in_thread(url, timeout_s, partial(_exchange, method, url, body, sent, verify_tls, timeout_s))
 
 
-async def _in_thread(
-    method: str,
-    url: str,
-    body: bytes | None,
-    headers: dict[str, str],
-    verify_tls: "bool | SSLContext",
-    timeout_s: float,
-) -> Reply:
-    """Send a request in a daemon thread. Cancelling abandons the thread."""
+async def _in_thread(url: str, timeout_s: float, exchange: Callable[[], Reply]) -> Reply:
+    """Call `exchange` in a daemon thread. Cancelling abandons the thread."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Reply] = loop.create_future()
 
     def work() -> None:
         settle: Callable[[], object]
         try:
-            settle = partial(answer.set_result, _exchange(method, url, body, headers, verify_tls, timeout_s))
+            settle = partial(answer.set_result, exchange())
         except Exception as error:  # noqa: BLE001 - raised where it is awaited
             settle = partial(answer.set_exception, error)
         with contextlib.suppress(RuntimeError):  # the loop has been closed
