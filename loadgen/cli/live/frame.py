@@ -118,19 +118,19 @@ def _time_left(progress: Progress) -> str:
 def _rates(settings: RunSettings, progress: Progress, history: History, width: int) -> Iterator[Row]:
     now, so_far = history.now(), history.so_far()
 
-    def row(label: str, name: str, total: int, note: str = "") -> Line:
+    def row(rank: int, label: str, name: str, total: int, note: str = "") -> Row:
         cells = [_rate(None if pace is None else getattr(pace, name)) for pace in (now, so_far)]
-        return _row(label, [*cells, _count(total)], width, note)
+        return _row(rank, label, [*cells, _count(total)], width, note)
 
-    yield Row(3, _row("", ["now", "so far", "in all"], width, style=FAINT))
+    yield _row(3, "", ["now", "so far", "in all"], width, style=FAINT)
     if not progress.closed_loop:  # there a request is due when it can be sent
-        yield Row(10, row("requests due", "due", progress.due, _requested_rate(settings)))
-    yield Row(3, row("requests sent", "sent", progress.sent))
+        yield row(10, "requests due", "due", progress.due, _requested_rate(settings))
+    yield row(3, "requests sent", "sent", progress.sent)
     of_all = f"of {total}" if (total := _request_total(progress)) else ""
-    yield Row(7, row("requests ended", "ended", progress.ended, of_all))
+    yield row(7, "requests ended", "ended", progress.ended, of_all)
     tokens = round(progress.streamed_tokens * progress.tokens_per_counted)
     if settings.streams:
-        yield Row(4, row("output tokens", "tokens", tokens))
+        yield row(4, "output tokens", "tokens", tokens)
 
 
 def _requested_rate(settings: RunSettings) -> str:
@@ -149,46 +149,44 @@ def _requests(progress: Progress, width: int) -> Iterator[Row]:
     notes += [f"at most {cap}"] if cap else []
     if progress.waiting:
         notes.append(f"{progress.waiting} {'wait for a slot' if cap else 'late'}")
-    yield Row(5, _row("in flight", [_count(progress.in_flight)], width, ", ".join(notes)))
+    yield _row(5, "in flight", [_count(progress.in_flight)], width, ", ".join(notes))
     if progress.failed:
         each = ", ".join(f"{name} {n}" for name, n in progress.failures.items() if name not in NO_FAILURES)
         if progress.never_due:
             each = f"{each}, never due {progress.never_due}".removeprefix(", ")
-        yield Row(1, _row("failed", [_count(progress.failed)], width, each, style=BAD))
+        yield _row(1, "failed", [_count(progress.failed)], width, each, style=BAD)
     for label, count in (
         ("users left", progress.disconnected),
         ("cut off", progress.cut_off),
         ("never sent", progress.never_sent),
     ):
         if count:
-            yield Row(1, _row(label, [_count(count)], width))
+            yield _row(1, label, [_count(count)], width)
     if progress.silent:
-        yield Row(
-            1, _row("silent streams", [_count(len(progress.silent))], width, longest_silence(progress), style=BAD)
-        )
+        yield _row(1, "silent streams", [_count(len(progress.silent))], width, longest_silence(progress), style=BAD)
 
 
 def _latencies(settings: RunSettings, progress: Progress, width: int) -> Iterator[Row]:
     gaps = ("ITL (tokens)", progress.itl) if progress.imputed_gaps else ("ICL (chunks)", progress.icl)
     since = " from sent" if settings.latency_from == "sent" else ""
-    yield Row(6, _row("latency (ms)", ["p50", "p90", "p99", "count"], width, style=FAINT))
+    yield _row(6, "latency (ms)", ["p50", "p90", "p99", "count"], width, style=FAINT)
     rows = [(6, f"TTFT{since}", progress.ttft), (8, *gaps), (9, f"E2EL{since}", progress.e2el)]
     rows = rows if settings.streams else rows[2:]
     for rank, label, sketch in [*rows, (11, "sent late by", progress.lag)]:
         cells = [*map(_ms, (sketch.p50_ms, sketch.p90_ms, sketch.p99_ms)), _count(sketch.count)]
-        yield Row(rank, _row(label, cells, width))
+        yield _row(rank, label, cells, width)
 
 
 def _slo(limits: Sequence[LimitSoFar], width: int) -> Iterator[Row]:
     if limits:
-        yield Row(6, _row("SLO", ["so far", "limit"], width, style=FAINT))
+        yield _row(6, "SLO", ["so far", "limit"], width, style=FAINT)
     for so_far in limits:
         limit, state, style = so_far.limit, str(so_far.state), STATES[so_far.state]
         if so_far.state is State.TOO_FEW:
             met = "met" if so_far.is_within else "beyond"
             state = "not known yet" if so_far.value is None else f"{met} so far, {so_far.when_sure}"
         cells = [_slo_value(so_far), limit.text.strip().removeprefix(limit.name)]
-        line = _row(limit.name, cells, width, style=BAD if so_far.state is State.MISSED else PLAIN)
+        line = _row(2, limit.name, cells, width, style=BAD if so_far.state is State.MISSED else PLAIN).line
         room = width - sum(len(text) for text, _ in line) - len(GAP)
         yield Row(2, [*line, (GAP + truncate(state, room), style)] if room >= MIN_NOTE else line)
 
@@ -221,7 +219,7 @@ def _charts(settings: RunSettings, history: History, room: int, ascii_only: bool
 
 
 def _client_and_server(progress: Progress, width: int) -> Iterator[Row]:
-    yield Row(2, _row("client", [f"{percent(progress.busy_share)} busy"], width))
+    yield _row(2, "client", [f"{percent(progress.busy_share)} busy"], width)
     cells = [
         f"{title} {progress.server[name]:>{size}{form}}"
         for name, title, size, form in (
@@ -232,19 +230,26 @@ def _client_and_server(progress: Progress, width: int) -> Iterator[Row]:
         if name in progress.server
     ]
     if cells:
-        yield Row(10, _row("server", cells, width, cell_width=FIELD))
+        yield _row(10, "server", cells, width, cell_width=FIELD)
 
 
 def _row(
-    label: str, cells: Sequence[str], width: int, note: str = "", style: str = PLAIN, *, cell_width: int = CELL
-) -> Line:
+    rank: int,
+    label: str,
+    cells: Sequence[str],
+    width: int,
+    note: str = "",
+    style: str = PLAIN,
+    *,
+    cell_width: int = CELL,
+) -> Row:
     """Lay out a label, the cells that fit and, if all fit, as much of the note as fits."""
     shown = cells[: max(0, width - LABEL) // cell_width]
     line = [(f"{label:<{LABEL}}", FAINT), ("".join(f"{cell:>{cell_width}}" for cell in shown), style)]
     room = width - LABEL - cell_width * len(cells) - len(GAP)
     if note and room >= MIN_NOTE:
         line.append((GAP + truncate(note, room), style))
-    return line
+    return Row(rank, line)
 
 
 def _joined(parts: Sequence[Part], width: int) -> Iterator[Line]:
