@@ -41,11 +41,8 @@ def make_point(
     """Make the point of a run at a level of the load.
 
     Args:
-        level: The level.
-        result: The result of the run.
         snapshot: The numbers it was made from.
         limits: The SLO that it is held against, if there is one.
-        saved: Files of it.
     """
     clock = result.latency_from
     rows = judge_limits(limits, snapshot, clock)

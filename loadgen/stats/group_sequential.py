@@ -227,7 +227,6 @@ def blocks_needed(effect: float, noise: Noise, arms: int, plan: Plan) -> int | N
     """Return about how many blocks show an effect, as a share, with a chance of POWER; None if no number does.
 
     Args:
-        effect: The effect.
         noise, arms, plan: As for `detectable_effect`.
     """
     beyond = math.log1p(effect) - math.log1p(plan.least_effect)

@@ -26,7 +26,6 @@ class ForkedChild:
     """A forked process, with the part of the interface of `subprocess.Popen` that `ChildProcess` uses.
 
     Attributes:
-        pid: The process.
         stdin: The writing end of its standard input.
         stdout, stderr: The reading ends of its standard output and standard error.
     """
@@ -60,7 +59,6 @@ def fork_ahead(module: str, message: bytes = b"") -> None:
     Does nothing where forking is not safe: beyond Linux, system libraries may have threads.
 
     Args:
-        module: The name of the module.
         message: What is written to the child's standard input at once; shorter than the buffer of a pipe.
     """
     if sys.platform == "linux":

@@ -89,7 +89,6 @@ def process_cpu_s(pid: int | None, *, waited: bool = False) -> float:
     """Return the CPU time of a process in seconds; 0 if the process is gone or unknown.
 
     Args:
-        pid: The process id.
         waited: Whether to add the time of its children that have ended and that it has waited for.
     """
     fields = _stat(pid)

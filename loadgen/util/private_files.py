@@ -18,7 +18,6 @@ def opener(path: str, flags: int, *, locks: bool = False) -> int:
     A path that is not a regular file (a device, a pipe) is opened without a change of its mode, and not locked.
 
     Args:
-        path: The file.
         flags: Those of `os.open`.
         locks: Whether to lock the file until it is closed.
 

@@ -35,11 +35,9 @@ class Drive:
     """One run.
 
     Attributes:
-        rate: The requested rate, requests per second.
         requests_per_s: Successful requests per second, from the first send to the last end.
         events_per_s: Token events in the best second.
         busy_share: The busy share of the measuring loop, 0 to 1.
-        lag_p99_ms: How late requests were sent, p99.
         client_error_ms: The most by which the client may have moved a printed latency; None: unknown.
         disturbance: What else kept the machine busy; empty if nothing did.
     """
@@ -79,7 +77,6 @@ class Capacity:
     """The measured capacity.
 
     Attributes:
-        cores: The number of cores that server and client shared.
         requests: Runs with requests of one token that are answered at once.
         events: Runs with streams of tokens 20 ms apart.
         streams: The run with STREAMS concurrent streams; None if `connections` is too low for it.
@@ -148,8 +145,6 @@ def drive(
     """Execute one run with Poisson arrivals.
 
     Args:
-        rate: Requests per second.
-        tokens: Output tokens per request.
         gap_ms: The time between tokens; None: as the server likes.
     """
     plan = {"metronome": {"first_ms": gap_ms, "gap_ms": gap_ms}} if gap_ms is not None else None

@@ -17,11 +17,8 @@ class Limit:
     """One limit of the machine.
 
     Attributes:
-        name: What is limited.
         state: Whether it is high enough.
-        value: Its value, with the unit.
         bounds: What the value means for a run.
-        remedy: The command that raises it, or other advice.
     """
 
     name: str

@@ -19,7 +19,6 @@ def limits(root: Path, before: CpuTimes, after: CpuTimes) -> list[Limit]:
     """Return the limits of the processors.
 
     Args:
-        root: The root of the file system that is read.
         before, after: Two readings of CPU times, some time apart.
     """
     own = cores(root)

@@ -31,9 +31,6 @@ class AutoTune:
         settings: The settings of its runs; `slo` has the limits.
         axis: rate or concurrency: what is searched.
         lower_bound: The first and the lowest load.
-        upper_bound: The highest load.
-        max_points: Maximum number of runs.
-        max_total_seconds: How long the search may take, s.
         limits: The limits by flag name, ms.
         summary: The path of which those of the points are made.
         seed_increment: Whether each run has prompts of its own.
@@ -56,8 +53,6 @@ class AutoTune:
         """Return the search of a command line; None if it asks for none.
 
         Args:
-            given: The flags, as `arguments.parse` returns them.
-            common: The fields of `RunSettings` that the flags for the server, the prompts and the limits set.
             summary: The path of which those of the points are made.
 
         Raises:

@@ -24,7 +24,6 @@ class Strategy:
     """The load of a run.
 
     Attributes:
-        type_: The profile: constant, concurrent, ...
         rate: Requests per second or, for concurrent, requests in flight; None if the profile has no rate.
     """
 

@@ -18,7 +18,6 @@ class MetricsServer(ThreadingMixIn, WSGIServer):
 
     Args:
         host: A name or an address of this machine.
-        port: A TCP port.
         scrape: Returns a context with the text of the metrics, which ends once it is written to the socket.
 
     Raises:

@@ -46,13 +46,11 @@ async def execute(
     """Execute one run, print its report and save the files that the settings ask for.
 
     Args:
-        settings: The checked settings of the run.
         interrupts: Receives the signals while the run goes on.
         server: A server that answers already, with the settings of this run; None: start or probe it.
         watch: Is called with each progress update, and may stop the run.
         on_server: Is called with the server once it is known, with the settings of this run as they are for it.
         save_more: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
-        reports: Whether to print the report.
     """
     from loadgen.runner.coordinator import open_participant
     from loadgen.runner.prepare import Preparer
