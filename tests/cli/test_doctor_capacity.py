@@ -13,7 +13,7 @@ NO_CLIMB = Climb(None, None)
 def run(rate: float, *, valid: bool = True, busy: float = 0.3, streams: int = 10_000, disturbance: str = "") -> Drive:
     failed = () if valid else ("loop stalls",)
     verdict = "VALID" if valid else "SUSPECT"
-    return Drive(rate, rate - 1, 25 * rate, streams, busy, 0.25, 0.06 if valid else 3.2, verdict, failed, disturbance)
+    return Drive(rate, rate - 1, 25 * rate, streams, busy, 0.06 if valid else 3.2, verdict, failed, disturbance)
 
 
 def climbed(ceiling: float, first: float) -> tuple[Climb, list[float]]:

@@ -47,7 +47,6 @@ class Drive:
     events_per_s: float
     streams: int
     busy_share: float
-    lag_p99_ms: float
     client_error_ms: float | None
     verdict: str
     failed: tuple[str, ...]
@@ -167,7 +166,6 @@ def drive(
         events_per_s=numbers.max_output_tokens_per_s or 0.0,
         streams=numbers.max_concurrent_requests,
         busy_share=result.client.busy_share or 0.0,
-        lag_p99_ms=result.latency_ms.lag.p99_ms or 0.0,
         client_error_ms=result.max_client_error_ms,
         verdict=result.verdict,
         failed=tuple(check.name for check in result.failed_checks),
