@@ -13,6 +13,12 @@ from types import ModuleType
 from typing import Any
 
 STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
+NUMBERS = {  # fields of xllamacpp.CommonParams, and the flags that set them
+    "n_batch": ("--batch-size", "-b"),
+    "n_ubatch": ("--ubatch-size", "-ub"),
+    "n_gpu_layers": ("--n-gpu-layers", "--gpu-layers", "-ngl"),
+    "n_threads_http": ("--threads-http",),
+}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -24,13 +30,11 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--alias", "-a", help="model name in requests")
     flags.add_argument("--host", default="127.0.0.1")
     flags.add_argument("--port", type=int, required=True)
+    flags.add_argument("--threads", "-t", type=int)
     flags.add_argument("--ctx-size", "-c", type=int, dest="n_ctx", help="tokens of context, shared over the slots")
     flags.add_argument("--parallel", "-np", type=int, dest="n_parallel", help="slots")
-    flags.add_argument("--batch-size", "-b", type=int, dest="n_batch")
-    flags.add_argument("--ubatch-size", "-ub", type=int, dest="n_ubatch")
-    flags.add_argument("--n-gpu-layers", "--gpu-layers", "-ngl", type=int, dest="n_gpu_layers")
-    flags.add_argument("--threads-http", type=int, dest="n_threads_http")
-    flags.add_argument("--threads", "-t", type=int)
+    for dest, names in NUMBERS.items():
+        flags.add_argument(*names, type=int, dest=dest)
     flags.add_argument("--cache-type-k", "-ctk", metavar="TYPE")
     flags.add_argument("--cache-type-v", "-ctv", metavar="TYPE")
     flags.add_argument("--flash-attn", "-fa", choices=["on", "off", "auto"])
@@ -55,8 +59,8 @@ def params(flags: argparse.Namespace, xllamacpp: ModuleType) -> Any:
     result = xllamacpp.CommonParams()
     result.model.path, result.hostnames, result.port = flags.model, [flags.host], flags.port
     result.model_alias = {flags.alias or Path(flags.model).stem}
-    plain = ("n_ctx", "n_parallel", "n_batch", "n_ubatch", "n_gpu_layers", "n_threads_http")
-    for name in (*plain, "cache_prompt", "cache_ram_mib", "slot_save_path", "warmup", "endpoint_metrics"):
+    plain = ("n_ctx", "n_parallel", *NUMBERS, "cache_prompt", "cache_ram_mib", "slot_save_path", "warmup")
+    for name in (*plain, "endpoint_metrics"):
         if (value := getattr(flags, name)) is not None:
             setattr(result, name, value)
     if flags.threads is not None:

@@ -35,17 +35,17 @@ def serve_engine(engine: Engine, argv: Sequence[str]) -> int:
         BadInput: A flag or a knob cannot be used.
         EngineError: The server did not start, ended by itself, or did not stop.
     """
-    own, raw = _split(argv)
-    flags = _parser(engine).parse_args(own)
+    end = list(argv).index("--") if "--" in argv else len(argv)
+    flags, raw = _parser(engine).parse_args(argv[:end]), argv[end + 1 :]
     names = (*KNOBS, *own_knobs(engine.knobs()))
     knobs = {name: value for name in names if (value := getattr(flags, name)) is not None}
     devices = tuple(flags.devices.split(",")) if flags.devices else ()
     with _errors_name_flags(flags):
+        where = {"host": flags.host, "port": flags.port, "devices": devices}
         if flags.dry_run:
-            where = {"host": flags.host, "port": flags.port or SHOWN_PORT, "devices": devices}
+            where["port"] = flags.port or SHOWN_PORT
             print(as_shell(Launcher.shown(engine, flags.model, knobs, raw, **where)))
             return 0
-        where = {"host": flags.host, "port": flags.port, "devices": devices}
         server = Launcher().begin(engine, flags.model, knobs, raw, **where)
     stop_signals = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup lets the server survive the terminal
@@ -159,12 +159,6 @@ def _errors_name_flags(flags: argparse.Namespace) -> Iterator[None]:
         if name not in vars(flags):
             raise
         raise BadInput(".".join([flag(name), *part]), error.problem, error.remedy) from error
-
-
-def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Split the command line into loadgen's flags and, after `--`, the engine's."""
-    end = list(argv).index("--") if "--" in argv else len(argv)
-    return argv[:end], argv[end + 1 :]
 
 
 def _handle(signals: Sequence[signal.Signals], handler: Callable[[], None]) -> None:

@@ -57,12 +57,13 @@ class CommandEngine:
         user = self.table.render(checked, version)
         own, files = self.configure(user, checked, raw, place)
         words = (*user.words, *own)
+        devices = {self.devices: ",".join(place.devices)} if self.devices and place.devices else {}
         shorthand = (*self.shorthand_command(model), *words)
         return Launch(
             argv=(*self.command(model), *words, *self._always(raw), *self.table.render(placement, version).words),
             base_url=place.base_url,
             model=served_name,
-            env={**self.env, **self._environment(model, place), **user.env},
+            env={**self.env, **devices, **(OFFLINE if is_path(model) else {}), **user.env},
             files=files,
             tokenizer=model,
             shorthand=shorthand,
@@ -90,10 +91,6 @@ class CommandEngine:
     def _always(self, raw: Sequence[str]) -> tuple[str, ...]:
         given = {name.replace("--no-", "--", 1) for name in self.table.raw_flags(raw)}
         return tuple(flag for flag in self.always if flag not in given)
-
-    def _environment(self, model: str, place: Place) -> dict[str, str]:
-        env = {self.devices: ",".join(place.devices)} if self.devices and place.devices else {}
-        return env | (OFFLINE if is_path(model) else {})
 
 
 def is_path(model: str) -> bool:

@@ -99,6 +99,16 @@ class Flag(KnobForm):
         parts.words += [self.name, text]
 
 
+def plain_flags(names: Mapping[str, str]) -> dict[str, tuple[KnobForm, ...]]:
+    """Return the forms of knobs that are one flag with a value in every version.
+
+    Args:
+        names: Knob to its flag and the aliases of that, with spaces between them.
+    """
+    words = {knob: text.split() for knob, text in names.items()}
+    return {knob: (Flag(name, tuple(aliases)),) for knob, (name, *aliases) in words.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Switch(KnobForm):
     """Words that turn something on and off; no words where that is the engine's default.

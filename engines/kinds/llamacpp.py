@@ -9,7 +9,7 @@ from typing import Any
 from loadgen.engines.kinds import speculation
 from loadgen.engines.kinds.command_engine import CommandEngine, is_path
 from loadgen.engines.kinds.engine import Engine, Launch, Place, Probes
-from loadgen.engines.kinds.knob_forms import Flag, FlagGroup, Switch
+from loadgen.engines.kinds.knob_forms import Flag, FlagGroup, Switch, plain_flags
 from loadgen.engines.kinds.knob_table import KnobTable
 from loadgen.engines.program_version import program_version
 from loadgen.errors import BadInput
@@ -37,10 +37,16 @@ def _speculative(value: Mapping[str, Any], knobs: Mapping[str, Any]) -> list[str
 TABLE = KnobTable(
     "llamacpp",
     {
-        "host": (Flag("--host"),),
-        "port": (Flag("--port"),),
+        **plain_flags(
+            {
+                "host": "--host",
+                "port": "--port",
+                "served_name": "--alias -a",
+                "max_seqs": "--parallel -np",
+                "reasoning_parser": "--reasoning-format",
+            }
+        ),
         "model": (FlagGroup({"--model": ("-m",), "--hf-repo": ("-hf", "-hfr"), "--model-url": ("-mu",)}),),
-        "served_name": (Flag("--alias", ("-a",)),),
         "context_len": (
             FlagGroup(
                 {"--ctx-size": ("-c",), "--parallel": ("-np",)}, convert=_context, note=f"times max_seqs, or {SLOTS}"
@@ -52,7 +58,6 @@ TABLE = KnobTable(
                 convert=lambda tokens, knobs: ["--batch-size", str(tokens), "--ubatch-size", str(tokens)],
             ),
         ),
-        "max_seqs": (Flag("--parallel", ("-np",)),),
         "prefix_cache": (Switch(("--cache-prompt",), ("--no-cache-prompt",)),),
         "kv_dtype": (
             FlagGroup(
@@ -67,7 +72,6 @@ TABLE = KnobTable(
                 convert=_speculative,
             ),
         ),
-        "reasoning_parser": (Flag("--reasoning-format"),),
     },
     nearest={
         "tensor_parallel": "--split-mode row with --tensor-split",

@@ -12,7 +12,7 @@ from typing import Any
 from loadgen.engines.kinds import mindie_config, mindie_flags, speculation
 from loadgen.engines.kinds.command_engine import is_path
 from loadgen.engines.kinds.engine import Engine, Launch, Place, Probes
-from loadgen.engines.kinds.knob_forms import ConfigEntry, Flag, FlagGroup, Switch
+from loadgen.engines.kinds.knob_forms import ConfigEntry, Flag, FlagGroup, Switch, plain_flags
 from loadgen.engines.kinds.knob_table import KnobTable
 from loadgen.engines.kinds.knobs import check_word
 from loadgen.errors import BadInput
@@ -59,16 +59,20 @@ TABLE = KnobTable(
     "mindie",
     {
         "served_name": (ConfigEntry(("ModelConfig", "modelName"), {"--served-model-name": ()}),),
-        "tensor_parallel": (Flag("--tensor-parallel-size", ("-tp",)),),
-        "pipeline_parallel": (Flag("--pipeline-parallel-size", ("-pp",)),),
-        "data_parallel": (Flag("--data-parallel-size", ("-dp",)),),
+        **plain_flags(
+            {
+                "tensor_parallel": "--tensor-parallel-size -tp",
+                "pipeline_parallel": "--pipeline-parallel-size -pp",
+                "data_parallel": "--data-parallel-size -dp",
+                "max_batched_tokens": "--max-prefill-tokens",
+            }
+        ),
         "expert_parallel": (
             Flag(
                 "--moe-expert-parallel-size", ("-moe-ep",), convert=_experts, note="the product of the parallel sizes"
             ),
         ),
         "context_len": (Flag("--max-seq-len", note="8192 unless given"),),
-        "max_batched_tokens": (Flag("--max-prefill-tokens"),),
         "max_seqs": (Flag("--max-batch-size", note="200 unless given"),),
         "chunked_prefill": (Switch(("--enable-split",), ("--no-enable-split",)),),
         "prefix_cache": (Switch(("--enable-prefix-caching",), ("--no-enable-prefix-caching",)),),

@@ -6,7 +6,7 @@ from typing import Any
 from loadgen.engines.kinds import speculation
 from loadgen.engines.kinds.command_engine import CommandEngine
 from loadgen.engines.kinds.engine import Probes
-from loadgen.engines.kinds.knob_forms import Flag, FlagGroup, Switch, tensor_parallel_size
+from loadgen.engines.kinds.knob_forms import Flag, FlagGroup, Switch, plain_flags, tensor_parallel_size
 from loadgen.engines.kinds.knob_table import KnobTable
 
 METHODS = {"mtp": "NEXTN", "eagle": "EAGLE", "eagle3": "EAGLE3", "ngram": "NGRAM", "draft_model": "STANDALONE"}
@@ -32,13 +32,24 @@ def _speculative(value: Mapping[str, Any], knobs: Mapping[str, Any]) -> list[str
 TABLE = KnobTable(
     "sglang",
     {
-        "host": (Flag("--host"),),
-        "port": (Flag("--port"),),
-        "model": (Flag("--model-path", ("--model",)),),
-        "served_name": (Flag("--served-model-name"),),
-        "tensor_parallel": (Flag("--tp-size", ("--tensor-parallel-size",)),),
-        "pipeline_parallel": (Flag("--pp-size", ("--pipeline-parallel-size",)),),
-        "data_parallel": (Flag("--dp-size", ("--data-parallel-size",)),),
+        **plain_flags(
+            {
+                "host": "--host",
+                "port": "--port",
+                "model": "--model-path --model",
+                "served_name": "--served-model-name",
+                "tensor_parallel": "--tp-size --tensor-parallel-size",
+                "pipeline_parallel": "--pp-size --pipeline-parallel-size",
+                "data_parallel": "--dp-size --data-parallel-size",
+                "context_len": "--context-length",
+                "max_seqs": "--max-running-requests",
+                "quantization": "--quantization",
+                "kv_dtype": "--kv-cache-dtype",
+                "attention_backend": "--attention-backend",
+                "memory_fraction": "--mem-fraction-static",
+                "reasoning_parser": "--reasoning-parser",
+            }
+        ),
         "expert_parallel": (
             Flag(
                 "--ep-size",
@@ -47,16 +58,11 @@ TABLE = KnobTable(
                 note="the size of tensor_parallel",
             ),
         ),
-        "context_len": (Flag("--context-length"),),
         "max_batched_tokens": (
             FlagGroup({"--chunked-prefill-size": (), "--max-prefill-tokens": ()}, convert=_step_limits),
         ),
-        "max_seqs": (Flag("--max-running-requests"),),
         "chunked_prefill": (Switch(off=("--chunked-prefill-size", "-1")),),
         "prefix_cache": (Switch(off=("--disable-radix-cache",)),),
-        "quantization": (Flag("--quantization"),),
-        "kv_dtype": (Flag("--kv-cache-dtype"),),
-        "attention_backend": (Flag("--attention-backend"),),
         "speculative": (
             FlagGroup(
                 {
@@ -69,8 +75,6 @@ TABLE = KnobTable(
                 convert=_speculative,
             ),
         ),
-        "memory_fraction": (Flag("--mem-fraction-static"),),
-        "reasoning_parser": (Flag("--reasoning-parser"),),
     },
     abbreviates=True,
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 from loadgen.engines.kinds.command_engine import CommandEngine
 from loadgen.engines.kinds.engine import Engine, Probes
-from loadgen.engines.kinds.knob_forms import Flag
+from loadgen.engines.kinds.knob_forms import plain_flags
 from loadgen.engines.kinds.knob_table import KnobTable
 
 
@@ -19,14 +19,16 @@ class Transformers(CommandEngine):
 
 TABLE = KnobTable(
     "transformers",
-    {
-        "host": (Flag("--host"),),
-        "port": (Flag("--port"),),
-        "max_batched_tokens": (Flag("--cb-max-batch-tokens"),),
-        "quantization": (Flag("--quantization"),),
-        "attention_backend": (Flag("--attn-implementation"),),
-        "memory_fraction": (Flag("--cb-max-memory-percent"),),
-    },
+    plain_flags(
+        {
+            "host": "--host",
+            "port": "--port",
+            "max_batched_tokens": "--cb-max-batch-tokens",
+            "quantization": "--quantization",
+            "attention_backend": "--attn-implementation",
+            "memory_fraction": "--cb-max-memory-percent",
+        }
+    ),
     nearest={
         "served_name": "the model itself: requests name it as it was given",
         "kv_dtype": "--dtype, for weights and cache together",

@@ -9,7 +9,14 @@ from loadgen.engines.kinds import speculation
 from loadgen.engines.kinds.command_engine import CommandEngine
 from loadgen.engines.kinds.engine import Engine, Place, Probes
 from loadgen.engines.kinds.flag_syntax import is_flag
-from loadgen.engines.kinds.knob_forms import CommandParts, ConfigEntry, Flag, Switch, tensor_parallel_size
+from loadgen.engines.kinds.knob_forms import (
+    CommandParts,
+    ConfigEntry,
+    Flag,
+    Switch,
+    plain_flags,
+    tensor_parallel_size,
+)
 from loadgen.engines.kinds.knob_table import KnobTable
 from loadgen.errors import BadInput
 
@@ -38,8 +45,7 @@ def _speculative(value: Mapping[str, Any], knobs: Mapping[str, Any]) -> dict[str
 TABLE = KnobTable(
     "trtllm",
     {
-        "host": (Flag("--host"),),
-        "port": (Flag("--port"),),
+        **plain_flags({"host": "--host", "port": "--port"}),
         "tensor_parallel": (Flag("--tp_size", ("--tensor_parallel_size",), key=("tensor_parallel_size",)),),
         "pipeline_parallel": (Flag("--pp_size", ("--pipeline_parallel_size",), key=("pipeline_parallel_size",)),),
         "data_parallel": (
@@ -111,8 +117,10 @@ class TensorRTLLM(CommandEngine):
             return tuple(raw), {}
         for path, value in user.entries.items():
             _set(config, path, value)
+        import yaml
+
         target = place.folder / "extra_llm_api_options.yaml"
-        return (*words, CONFIG, str(target)), {target: _to_yaml(config)}
+        return (*words, CONFIG, str(target)), {target: str(yaml.safe_dump(config, sort_keys=True))}
 
 
 def _split(raw: Sequence[str]) -> tuple[tuple[str, ...], str | None]:
@@ -142,12 +150,6 @@ def _read(path: str) -> dict[str, Any]:
     if not isinstance(content, dict | None):
         raise BadInput(CONFIG, f"{path} is not a mapping", "write keys and values")
     return content or {}
-
-
-def _to_yaml(config: Mapping[str, Any]) -> str:
-    import yaml
-
-    return str(yaml.safe_dump(config, sort_keys=True))
 
 
 def _has(config: Mapping[str, Any], path: Sequence[str]) -> bool:

@@ -79,7 +79,9 @@ def readiness_problem(
             served = ", ".join(map(repr, models))
             raise EngineError(f"the server has {served} and not {model!r}; name one of its models")
         response = _request_token(ask, base_url, model, chat)
-        if response.status in REFUSALS and _pools(ask, base_url, model):
+        if response.status in REFUSALS and any(
+            ask(base_url + path, {"model": model} | fields).status == 200 for path, fields in POOLED.items()
+        ):
             return None
     except Unreachable as error:
         return str(error)
@@ -102,11 +104,6 @@ def _request_token(ask: Ask, base_url: str, model: str, chat: bool | None) -> Ht
     # Some servers have only chats, and some models have no chat template.
     messages = fields | {"messages": [{"role": "user", "content": "Hello"}]}
     return ask(f"{base_url}/v1/chat/completions", messages)
-
-
-def _pools(ask: Ask, base_url: str, model: str) -> bool:
-    """Return whether the server gives embeddings or scores."""
-    return any(ask(base_url + path, {"model": model} | fields).status == 200 for path, fields in POOLED.items())
 
 
 def _has_token(body: Any) -> bool:

@@ -99,7 +99,10 @@ class StreamedAnswer(TextAnswer):
         if self.generated == 1:
             before = self._opening()
         if request.finish_reason == "length":
-            tail = self._last_tail()
+            if request.continuous_usage:
+                tail = self.writer.counted_tail(self.prompt_tokens, last=True)[0]
+            else:
+                tail = self.writer.token_tail(last=True)
         else:
             counts = self.usage if request.continuous_usage else None
             events = _chunk(self.writer.finish(counts))
@@ -112,12 +115,6 @@ class StreamedAnswer(TextAnswer):
     def abandon(self) -> None:
         """Close the stream."""
         self.stream.close()
-
-    def _last_tail(self) -> bytes:
-        """Return what follows the text of the last token."""
-        if self.request.continuous_usage:
-            return self.writer.counted_tail(self.prompt_tokens, last=True)[0]
-        return self.writer.token_tail(last=True)
 
     def _opening(self) -> bytes:
         head = http1.stream_head(keep_alive=self.client.keep_alive)

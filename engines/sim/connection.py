@@ -31,7 +31,9 @@ class Connection(asyncio.Protocol):
             self._reader.feed(data)
             self._serve()
         except http1.HttpError as error:
-            self._refuse(error)
+            body = ApiError(error.status, error.message).json()
+            self.transport.write(http1.response(error.status, http1.JSON, body, keep_alive=False))
+            self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Remove the client's unfinished answer from the engine."""
@@ -64,8 +66,3 @@ class Connection(asyncio.Protocol):
             self.transport.write(answer)
             if not request.keep_alive:
                 self.transport.close()
-
-    def _refuse(self, error: http1.HttpError) -> None:
-        body = ApiError(error.status, error.message).json()
-        self.transport.write(http1.response(error.status, http1.JSON, body, keep_alive=False))
-        self.transport.close()
