@@ -9,14 +9,10 @@ from loadgen.errors import BadInput
 
 @dataclass(frozen=True)
 class External:
-    """Any server with the OpenAI API.
-
-    Attributes:
-        probes: URL paths that such servers have in common.
-    """
+    """Any server with the OpenAI API."""
 
     name: str = "external"
-    probes: Probes = Probes(health="/v1/models", metrics="/metrics")
+    probes: Probes = Probes(health="/v1/models", metrics="/metrics")  # URL paths that such servers have in common
 
     def version(self) -> str | None:
         """Return None: the version is unknown."""

@@ -12,21 +12,14 @@ KINDS = {int: "a whole number", float: "a number", str: "a word", bool: "true or
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One engine-neutral setting.
+    """One engine-neutral setting."""
 
-    Attributes:
-        name: The name in study files and results.
-        kind: Type of the value: int, float, str, bool or dict; a whole number is accepted as a float.
-        help: Meaning and unit, in one line.
-        choices: Allowed words; empty: any word.
-    """
-
-    name: str
-    kind: type
-    help: str
+    name: str  # the name in study files and results
+    kind: type  # type of the value: int, float, str, bool or dict; a whole number is accepted as a float
+    help: str  # meaning and unit, in one line
     minimum: float = -math.inf
     maximum: float = math.inf
-    choices: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()  # allowed words; empty: any word
 
     def check(self, value: Any) -> Any:
         """Return `value` converted to the knob's type.

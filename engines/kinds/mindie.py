@@ -92,17 +92,13 @@ TABLE = KnobTable(
 
 @dataclass(frozen=True, kw_only=True)
 class MindIE:
-    """The MindIE daemon, with the flags that published benchmarks use for it.
-
-    Attributes:
-        install: Folder of the MindIE service; source its set_env.sh before you start loadgen.
-        release: The version; None: the installed one.
-    """
+    """The MindIE daemon, with the flags that published benchmarks use for it."""
 
     name: str = "mindie"
+    # folder of the MindIE service; source its set_env.sh before you start loadgen
     install: Path = Path("/usr/local/Ascend/mindie/latest/mindie-service")
     probes: Probes = Probes(health="/v2/health/ready", metrics="/metrics", resolved="/info")
-    release: str | None = None
+    release: str | None = None  # the version; None: the installed one
 
     def version(self) -> str | None:
         """Return the version in the installation's version.info."""

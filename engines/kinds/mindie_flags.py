@@ -23,20 +23,14 @@ SERVER: Path = ("ServerConfig",)
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One flag and what it sets.
+    """One flag and what it sets."""
 
-    Attributes:
-        kind: Type of the value: int, float, str, dict (a JSON object) or bool, which is a pair of flags, the second
-            with `--no-`.
-        section: Keys of the part of config.json that has its entry.
-        key: Key of its entry there; empty: it sets a variable, or several entries with other flags.
-        default: The value if the flag is not given; None: the value of config.json or of another flag.
-    """
-
+    # type of the value: int, float, str, dict (a JSON object) or bool, which is a pair of flags, the second with
+    # `--no-`
     kind: type
-    section: Path = ()
-    key: str = ""
-    default: Any = None
+    section: Path = ()  # keys of the part of config.json that has its entry
+    key: str = ""  # key of its entry there; empty: it sets a variable, or several entries with other flags
+    default: Any = None  # the value if the flag is not given; None: the value of config.json or of another flag
     minimum: float = 0
     maximum: float = 2**31 - 1
     alias: str = ""

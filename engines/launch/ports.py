@@ -19,15 +19,11 @@ LISTEN_STATE = "0A"
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """A port that no other loadgen process can reserve until it is released or this process ends.
-
-    Attributes:
-        lock: An abstract socket named after the port; the kernel frees the name when the process ends.
-    """
+    """A port that no other loadgen process can reserve until it is released or this process ends."""
 
     host: str
     port: int
-    lock: socket.socket
+    lock: socket.socket  # an abstract socket named after the port; the kernel frees the name when the process ends
 
     def release(self) -> None:
         """Release the port."""

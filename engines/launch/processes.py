@@ -15,14 +15,10 @@ BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process, identified by its id, which the system reuses, and its start time.
-
-    Attributes:
-        began: Start time, in clock ticks after the boot.
-    """
+    """A process, identified by its id, which the system reuses, and its start time."""
 
     pid: int
-    began: int
+    began: int  # start time, in clock ticks after the boot
     boot: str
 
     @classmethod

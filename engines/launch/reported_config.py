@@ -7,17 +7,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A setting for which the server reports another value than its command requests.
+    """A setting for which the server reports another value than its command requests."""
 
-    Attributes:
-        name: Name of the flag, with underscores; or `version`.
-        requested: Value in the command; for the version, the installed one.
-        reported: Value that the server reports.
-    """
-
-    name: str
-    requested: str
-    reported: str
+    name: str  # name of the flag, with underscores; or `version`
+    requested: str  # value in the command; for the version, the installed one
+    reported: str  # value that the server reports
 
     def __str__(self) -> str:
         return f"{self.name}: {self.requested} was requested, the server has {self.reported}"

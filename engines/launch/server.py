@@ -45,20 +45,14 @@ FLUSH_RETRY_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ServerResources:
-    """The process of a server, and what the launcher reserved for it.
-
-    Attributes:
-        run_id: Value of LOADGEN_RUN_ID in the environment of all its processes.
-        since_s: Unix time before the start, s; its files are not older.
-        gpu_memory: The use of GPU memory before the start.
-    """
+    """The process of a server, and what the launcher reserved for it."""
 
     process: SupervisedProcess
-    run_id: str
-    since_s: float
+    run_id: str  # value of LOADGEN_RUN_ID in the environment of all its processes
+    since_s: float  # Unix time before the start, s; its files are not older
     log: LogFile
     reservation: Reservation
-    gpu_memory: GpuMemory
+    gpu_memory: GpuMemory  # the use of GPU memory before the start
 
 
 class Server:

@@ -16,22 +16,15 @@ SUPERVISOR_EXIT_S = 10.0  # for a supervisor to stop its engine after its progra
 
 @dataclass(frozen=True, slots=True)
 class ServerEntry:
-    """A server that was started and is not yet stopped.
+    """A server that was started and is not yet stopped."""
 
-    Attributes:
-        run_id: The tag of its processes.
-        owner: The program that started it.
-        keeper: Its supervisor; the name is part of the file format.
-        process: The engine's process; None until it runs.
-    """
-
-    run_id: str
+    run_id: str  # the tag of its processes
     engine: str
     base_url: str
     log: str
-    owner: Process | None
-    keeper: Process | None
-    process: Process | None = None
+    owner: Process | None  # the program that started it
+    keeper: Process | None  # its supervisor; the name is part of the file format
+    process: Process | None = None  # the engine's process; None until it runs
 
     def survivors(self) -> list[Process]:
         """Return its processes that still run: the recorded ones and those with its tag."""

@@ -24,10 +24,6 @@ class SupervisedProcess:
         log: File for the engine's stdout and stderr.
         temporary: A folder that is removed when no process of the engine is left.
         on_started: Called once, in another thread, with the process ids of the engine and the supervisor.
-
-    Attributes:
-        code: The engine's exit code (negative: the signal); None while it runs, or if the supervisor was killed.
-        supervisor_pid: Process id of the supervisor.
     """
 
     def __init__(
@@ -39,6 +35,7 @@ class SupervisedProcess:
         temporary: str,
         on_started: Callable[[int, int], None],
     ) -> None:
+        # the engine's exit code (negative: the signal); None while it runs, or if the supervisor was killed
         self.code: int | None = None
         self._pid: int | None = None
         self._gone = False
@@ -59,7 +56,7 @@ class SupervisedProcess:
             )
         finally:
             os.close(log_fd)
-        self.supervisor_pid = self._process.pid
+        self.supervisor_pid = self._process.pid  # process id of the supervisor
         self._listener = threading.Thread(target=self._listen, name=f"supervisor {self.supervisor_pid}", daemon=True)
         self._listener.start()
 

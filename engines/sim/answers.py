@@ -24,7 +24,6 @@ class Answer(Sequence):
 
     Attributes:
         generates: Whether it generates tokens; an embedding does not.
-        stream: Writes each token as it comes; None if the answer is sent in one piece.
         arrival_ns: When the request was read (CLOCK_MONOTONIC, ns).
         core: Number of the engine core that computes it.
     """
@@ -37,7 +36,7 @@ class Answer(Sequence):
         blocks = request.blocks or ()
         super().__init__(request.prompt_tokens, request.output_tokens, blocks=blocks, priority=request.priority)
         self.client, self.request = client, request
-        self.stream: emit.Stream | None = None
+        self.stream: emit.Stream | None = None  # writes each token as it comes; None if the answer is sent in one piece
         self.arrival_ns = self.core = 0
 
     @property

@@ -33,15 +33,11 @@ MakePooled = Callable[[dict[str, Any], Client, SimSettings, str, int], Answer]
 
 
 class Completions(NamedTuple):
-    """The requests and answers at one path.
+    """The requests and answers at one path."""
 
-    Attributes:
-        as_openai: Returns a body as one of the API of the writer, given the name of the served model.
-        writer: Writes an answer; its API is the one of OpenAI whose rules the requests follow.
-    """
-
+    # returns a body as one of the API of the writer, given the name of the served model
     as_openai: Callable[[dict[str, Any], str], dict[str, Any]]
-    writer: type[ResponseWriter]
+    writer: type[ResponseWriter]  # writes an answer; its API is the one of OpenAI whose rules the requests follow
 
 
 def _unchanged(body: dict[str, Any], model: str) -> dict[str, Any]:
@@ -64,15 +60,12 @@ POOLED_AT: dict[str, MakePooled] = {
 
 
 class Api:
-    """Answers requests, at once or through an engine core.
-
-    Attributes:
-        state: loading: healthy, but prompts are refused; unavailable: not healthy, and prompts are refused; silent:
-            prompts are accepted and never answered.
-    """
+    """Answers requests, at once or through an engine core."""
 
     def __init__(self, settings: SimSettings, faults: Faults, cores: CorePool, tokenizer: SimTokenizer) -> None:
         self.cores = cores
+        # loading: healthy, but prompts are refused; unavailable: not healthy, and prompts are refused; silent: prompts
+        # are accepted and never answered
         self.state: Literal["ready", "loading", "unavailable", "silent"] = "ready"
         self._settings, self._faults, self._tokenizer = settings, faults, tokenizer
         self._model = orjson.dumps(settings.served_model_name).decode()

@@ -14,17 +14,11 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Expected means at a rate below capacity.
+    """Expected means at a rate below capacity."""
 
-    Attributes:
-        ttft_ms: Time from a request's arrival to its first token.
-        tpot_ms: Time between the tokens of an answer.
-        running: Running sequences of one engine core.
-    """
-
-    ttft_ms: float
-    tpot_ms: float
-    running: float
+    ttft_ms: float  # time from a request's arrival to its first token
+    tpot_ms: float  # time between the tokens of an answer
+    running: float  # running sequences of one engine core
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,32 +49,19 @@ class ApiError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """One completion request, checked.
+    """One completion request, checked."""
 
-    Attributes:
-        prompt_tokens: Tokens of the prompt, chat template included.
-        output_tokens: Length of the answer.
-        reasoning_tokens: Number of tokens at the start of the answer that are reasoning.
-        finish_reason: Why the answer ends: length (at the requested maximum) or stop (by itself).
-        seed: Seed of the answer's words.
-        stream: Whether tokens are sent as they come.
-        include_usage: Whether the stream ends with the token counts.
-        continuous_usage: Whether every event has the token counts.
-        blocks: Names of the prompt's blocks for the prefix cache; None if it is off.
-        priority: A lower number is served earlier.
-    """
-
-    prompt_tokens: int
-    output_tokens: int
-    reasoning_tokens: int = 0
-    finish_reason: str = "stop"
-    seed: int = 0
-    stream: bool = False
-    include_usage: bool = False
-    continuous_usage: bool = False
+    prompt_tokens: int  # tokens of the prompt, chat template included
+    output_tokens: int  # length of the answer
+    reasoning_tokens: int = 0  # number of tokens at the start of the answer that are reasoning
+    finish_reason: str = "stop"  # why the answer ends: length (at the requested maximum) or stop (by itself)
+    seed: int = 0  # seed of the answer's words
+    stream: bool = False  # whether tokens are sent as they come
+    include_usage: bool = False  # whether the stream ends with the token counts
+    continuous_usage: bool = False  # whether every event has the token counts
     tokens_per_event: int = 1
-    blocks: tuple[int, ...] | None = None
-    priority: int = 0
+    blocks: tuple[int, ...] | None = None  # names of the prompt's blocks for the prefix cache; None if it is off
+    priority: int = 0  # a lower number is served earlier
 
 
 def parse_json(body: bytes) -> dict[str, Any]:
@@ -106,19 +93,12 @@ def check_model(body: dict[str, Any], served: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a request asks about.
-
-    Attributes:
-        texts: Its texts.
-        ids: The ids of its tokens, if it is given by them.
-        images: The addresses of its images.
-        is_chat: Whether it has the tokens of the chat template, too.
-    """
+    """What a request asks about."""
 
     texts: list[str] = field(default_factory=list)
-    ids: list[int] = field(default_factory=list)
-    images: list[str] = field(default_factory=list)
-    is_chat: bool = False
+    ids: list[int] = field(default_factory=list)  # the ids of its tokens, if it is given by them
+    images: list[str] = field(default_factory=list)  # the addresses of its images
+    is_chat: bool = False  # whether it has the tokens of the chat template, too
 
     def count(self, settings: SimSettings) -> int:
         """Return the number of its tokens."""

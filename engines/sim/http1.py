@@ -26,21 +26,14 @@ class HttpError(Exception):
 
 @dataclass
 class Request:
-    """One complete request.
-
-    Attributes:
-        path: As in the request line, without the query.
-        head: Request line and headers as received, each with its line end.
-        headers: Values by lower-case name.
-        arrival_ns: When its last byte was read (CLOCK_MONOTONIC, ns); 0: unknown.
-    """
+    """One complete request."""
 
     method: str
-    path: str
-    head: bytes
-    headers: dict[str, str]
+    path: str  # as in the request line, without the query
+    head: bytes  # request line and headers as received, each with its line end
+    headers: dict[str, str]  # values by lower-case name
     body: bytes
-    arrival_ns: int = 0
+    arrival_ns: int = 0  # when its last byte was read (CLOCK_MONOTONIC, ns); 0: unknown
 
     @property
     def keep_alive(self) -> bool:
@@ -56,12 +49,10 @@ class RequestReader(Generic[R]):
 
     Args:
         kind: Class of the requests that it returns.
-
-    Attributes:
-        continue_wanted: Whether the client waits for "100 Continue"; the caller resets it after sending that.
     """
 
     def __init__(self, kind: type[R]) -> None:
+        # whether the client waits for "100 Continue"; the caller resets it after sending that
         self.continue_wanted = False
         self._kind = kind
         self._buffer = bytearray()

@@ -13,31 +13,18 @@ from loadgen.engines.sim.waiting_queue import WaitingQueue
 
 @dataclass(slots=True, eq=False)
 class Sequence:
-    """One prompt and its answer.
+    """One prompt and its answer."""
 
-    Attributes:
-        prompt_tokens: Length of the prompt; at least 1.
-        output_tokens: Length of the complete answer; at least 1.
-        ready_ns: When the scheduler may first see it.
-        blocks: Names of the prompt's full blocks in the prefix cache; empty: the cache is not used.
-        priority: A lower number is admitted earlier, and preempted later.
-        generated: Tokens of the answer so far.
-        prefilled: Tokens of the context computed so far, while it is being prefilled.
-        held: Tokens of KV cache it holds alone.
-        shared: Tokens of KV cache it holds in blocks that others may hold too.
-        cached: Tokens of the prompt that were found in the prefix cache.
-    """
-
-    prompt_tokens: int
-    output_tokens: int
-    ready_ns: int = 0
-    blocks: tuple[int, ...] = ()
-    priority: int = 0
-    generated: int = 0
-    prefilled: int = 0
-    held: int = 0
-    shared: int = 0
-    cached: int = 0
+    prompt_tokens: int  # length of the prompt; at least 1
+    output_tokens: int  # length of the complete answer; at least 1
+    ready_ns: int = 0  # when the scheduler may first see it
+    blocks: tuple[int, ...] = ()  # names of the prompt's full blocks in the prefix cache; empty: the cache is not used
+    priority: int = 0  # a lower number is admitted earlier, and preempted later
+    generated: int = 0  # tokens of the answer so far
+    prefilled: int = 0  # tokens of the context computed so far, while it is being prefilled
+    held: int = 0  # tokens of KV cache it holds alone
+    shared: int = 0  # tokens of KV cache it holds in blocks that others may hold too
+    cached: int = 0  # tokens of the prompt that were found in the prefix cache
 
 
 S = TypeVar("S", bound=Sequence)
@@ -45,25 +32,15 @@ S = TypeVar("S", bound=Sequence)
 
 @dataclass(frozen=True, slots=True)
 class StepCosts:
-    """Coefficients of a step's length, ns; `duration_ns` has the formula.
+    """Coefficients of a step's length, ns; `duration_ns` has the formula."""
 
-    Attributes:
-        base_ns: For every step.
-        prefill_ns_per_token: For each prompt token.
-        decode_ns_per_seq: For each decoding sequence.
-        kv_ns_per_token: For each token of context, whose keys and values are read.
-        weights_ns: Reading the weights, the minimum time of the matrix products.
-        matmul_ns_per_token: Matrix products for each token, if that is longer.
-        attention_ns_per_pair: For each pair of a prompt token and a token that it attends to.
-    """
-
-    base_ns: float
-    prefill_ns_per_token: float
-    decode_ns_per_seq: float
-    kv_ns_per_token: float
-    weights_ns: float = 0.0
-    matmul_ns_per_token: float = 0.0
-    attention_ns_per_pair: float = 0.0
+    base_ns: float  # for every step
+    prefill_ns_per_token: float  # for each prompt token
+    decode_ns_per_seq: float  # for each decoding sequence
+    kv_ns_per_token: float  # for each token of context, whose keys and values are read
+    weights_ns: float = 0.0  # reading the weights, the minimum time of the matrix products
+    matmul_ns_per_token: float = 0.0  # matrix products for each token, if that is longer
+    attention_ns_per_pair: float = 0.0  # for each pair of a prompt token and a token that it attends to
 
     def duration_ns(self, prefill_tokens: float, decodes: float, kv_tokens: float, pairs: float = 0.0) -> float:
         """Return the length of a step, ns.
@@ -85,18 +62,12 @@ class StepCosts:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of an engine.
+    """Limits of an engine."""
 
-    Attributes:
-        max_num_seqs: Running sequences.
-        max_num_batched_tokens: Tokens computed in one step; at least `max_num_seqs`, so that every decode fits.
-        num_kv_tokens: Tokens of KV cache over all running sequences; no single sequence may need more.
-        chunked_prefill: Whether a prompt may be computed in several steps; otherwise each must fit into one step.
-    """
-
-    max_num_seqs: int
-    max_num_batched_tokens: int
-    num_kv_tokens: int
+    max_num_seqs: int  # running sequences
+    max_num_batched_tokens: int  # tokens computed in one step; at least `max_num_seqs`, so that every decode fits
+    num_kv_tokens: int  # tokens of KV cache over all running sequences; no single sequence may need more
+    # whether a prompt may be computed in several steps; otherwise each must fit into one step
     chunked_prefill: bool = True
 
 
@@ -113,17 +84,11 @@ class Step(Generic[S]):
 
 @dataclass(slots=True)
 class Progress(Generic[S]):
-    """The sequences that got a token in a step, in batch order, each in exactly one of the lists.
+    """The sequences that got a token in a step, in batch order, each in exactly one of the lists."""
 
-    Attributes:
-        started: Sequences with their first token; more will come.
-        continued: Sequences with another token; more will come.
-        finished: Sequences with their last token, which may also be the first.
-    """
-
-    started: list[S] = field(default_factory=list)
-    continued: list[S] = field(default_factory=list)
-    finished: list[S] = field(default_factory=list)
+    started: list[S] = field(default_factory=list)  # sequences with their first token; more will come
+    continued: list[S] = field(default_factory=list)  # sequences with another token; more will come
+    finished: list[S] = field(default_factory=list)  # sequences with their last token, which may also be the first
 
 
 def no_noise() -> float:

@@ -5,15 +5,10 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Waiting(Protocol):
-    """What the queue reads of a sequence.
+    """What the queue reads of a sequence."""
 
-    Attributes:
-        ready_ns: When it may be taken.
-        priority: A lower number is taken earlier.
-    """
-
-    ready_ns: int
-    priority: int
+    ready_ns: int  # when it may be taken
+    priority: int  # a lower number is taken earlier
 
 
 W = TypeVar("W", bound=Waiting)

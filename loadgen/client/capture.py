@@ -50,10 +50,6 @@ class Capture:
         targets: Their model is named, and the values of their headers are secrets.
         limit_bytes: Most memory for what is kept.
         compressed: Whether the file is gzipped.
-
-    Attributes:
-        start_ns: When the run's clock starts; set it before the first request.
-        error: Why the file is not complete, or None.
     """
 
     def __init__(
@@ -69,8 +65,8 @@ class Capture:
         self._full = self._closed = False
         self._begun = 0
         self._kept: dict[int, _Kept] = {}
-        self.start_ns = 0
-        self.error: str | None = None
+        self.start_ns = 0  # when the run's clock starts; set it before the first request
+        self.error: str | None = None  # why the file is not complete, or None
 
     @classmethod
     @contextlib.contextmanager

@@ -47,8 +47,6 @@ class CapturedResponse:
 
     Attributes:
         input_tokens, output_tokens: What was planned of it.
-        reads: One (ns, bytes) per read from the socket, in order; none where nothing came.
-        target: Which of the run's targets gave it, counted from 0.
     """
 
     index: int
@@ -56,22 +54,18 @@ class CapturedResponse:
     sent_ns: int
     input_tokens: int
     output_tokens: int
-    reads: tuple[tuple[int, bytes], ...]
+    reads: tuple[tuple[int, bytes], ...]  # one (ns, bytes) per read from the socket, in order; none where nothing came
     end: End
     ended_ns: int
-    target: int = 0
+    target: int = 0  # which of the run's targets gave it, counted from 0
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """The content of a capture file.
-
-    Attributes:
-        responses: In the order of their index; at least one.
-    """
+    """The content of a capture file."""
 
     model: str
-    responses: tuple[CapturedResponse, ...]
+    responses: tuple[CapturedResponse, ...]  # in the order of their index; at least one
 
 
 def load(path: str) -> Recording:

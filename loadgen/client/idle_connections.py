@@ -41,25 +41,20 @@ class IdleConnections:
 
     Args:
         close: Called with each connection that is not to be used again.
-
-    Attributes:
-        limit_ns: Age at which the server closes an idle connection, as far as known; None: not known.
-        round_trip_ns: Least time from a request to the first byte of its response; 0: not known.
-        old: Connections that are too old for use, to be closed when there is time.
-        turned_away: How many unused connections the peer has closed soon after they were opened.
     """
 
     def __init__(self, close: "Callable[[Connection], None]") -> None:
+        # age at which the server closes an idle connection, as far as known; None: not known
         self.limit_ns: int | None = None
-        self.round_trip_ns = 0
+        self.round_trip_ns = 0  # least time from a request to the first byte of its response; 0: not known
         self._close = close
         self._unused: OrderedDict[Connection, int] = OrderedDict()  # each with the time at which it was opened
         self._oldest: Connection | None = None  # of those that carried no request; it is not among the others
         self._oldest_since_ns = 0  # when it was opened
         self._resting: OrderedDict[Connection, None] = OrderedDict()
         self._rested: OrderedDict[Connection, None] = OrderedDict()
-        self.old: deque[Connection] = deque()
-        self.turned_away = 0
+        self.old: deque[Connection] = deque()  # connections that are too old for use, to be closed when there is time
+        self.turned_away = 0  # how many unused connections the peer has closed soon after they were opened
         self._probe: Connection | None = None
         self._rest_ns = LONG_REST_NS
         self._used_at_ns = 0  # greatest age at which a connection was used again with success

@@ -19,10 +19,6 @@ class LimitWatch:
     Args:
         active: The connections with a request in flight, at any time.
         abandon: Called as abandon(connection, outcome, detail) to end a request.
-
-    Attributes:
-        silent: Requests of whose streams no token had come for SILENCE_NS at the last look, by index, and the stamp of
-            the last token.
     """
 
     def __init__(
@@ -32,6 +28,8 @@ class LimitWatch:
         abandon: Callable[[Connection, Outcome, str], None],
     ) -> None:
         self._active, self._timeouts, self._abandon = active, timeouts, abandon
+        # requests of whose streams no token had come for SILENCE_NS at the last look, by index, and the stamp of the
+        # last token
         self.silent: dict[int, int] = {}
         self._alarm: asyncio.Handle | None = None
 

@@ -30,11 +30,10 @@ class Sender(Protocol):
     """Brings requests to a server: a `Transport`, or a network in memory.
 
     Attributes:
-        on_end: Called once with every Record that was given to `send`, when it has its outcome.
         hook: Compares each read with the next due time.
     """
 
-    on_end: Callable[[Record], None]
+    on_end: Callable[[Record], None]  # called once with every Record that was given to `send`, when it has its outcome
 
     @property
     def hook(self) -> SendHook: ...  # noqa: D102
@@ -59,14 +58,7 @@ class Load:
 
     Attributes:
         pacer: Hands out the requests when they are due.
-        tokenized: Tokens by `count_tokens` of answers that the server did not count, by request number.
-        sampled: The same of answers that the server did count.
-        structured: Answers that were to be JSON, by what they are (`structured_output.Conformance`).
-        ends_by_time: Whether it may send fewer than are scheduled: a closed loop of a duration.
         closed_loop: Whether a request is due when a slot is free for it.
-        sending_s: When the last request is due, on the clock; None where that depends on the answers.
-        reached: Where time alone bounds it, the number after that of the last request sent; else 0.
-        draining: Whether all has been sent, and only answers are waited for.
     """
 
     def __init__(
@@ -93,9 +85,10 @@ class Load:
         if self._population is not None:
             beginnings = self._population.beginnings()
         following = len(index) - len(beginnings.numbers)
+        # whether it may send fewer than are scheduled: a closed loop of a duration
         self.ends_by_time = closed_loop and settings.duration is not None
         self._by_time_alone = closed_loop and is_bounded_by_time(settings)
-        self.reached = 0
+        self.reached = 0  # where time alone bounds it, the number after that of the last request sent; else 0
         until_ns = recorder.start_ns + int((settings.duration or 0) * NS_PER_S)
         self.pacer = Pacer(
             recorder.start_ns,
@@ -109,6 +102,7 @@ class Load:
             until_ns=until_ns if self.ends_by_time else None,
             clock=clock,
         )
+        # when the last request is due, on the clock; None where that depends on the answers
         self.sending_s = None if following else settings.duration if closed_loop else _last_s(stripe)
         self._streamed_before, self._sent_before = transport.hook.tokens, transport.hook.sends
         self._sessions = OpenSessions(requests, index[-1] + 1) if has_sessions else None
@@ -125,14 +119,16 @@ class Load:
         self._keeps_text = count_tokens is not None  # until the server has shown that it counts
         self._uncounted: list[Record] = []
         self._sample = Sample(partition.count)
+        # tokens by `count_tokens` of answers that the server did not count, by request number
         self.tokenized: dict[int, int] = {}
-        self.sampled: dict[int, int] = {}
+        self.sampled: dict[int, int] = {}  # the same of answers that the server did count
+        # answers that were to be JSON, by what they are (`structured_output.Conformance`)
         self.structured = Counter[str]()
         self._open: dict[int, int] = {}  # when each request in flight was handed to the transport, the oldest first
         self.ended = 0
         self._drained = asyncio.Event()
         self._failure: Exception | None = None
-        self.draining = False
+        self.draining = False  # whether all has been sent, and only answers are waited for
 
     @property
     def sent(self) -> int:

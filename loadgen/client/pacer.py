@@ -30,11 +30,6 @@ class Pacer:
         closed_loop: Every request is due when a slot is free for it: a burst under a cap has no other due time. Those
             that follow have one, and go first.
         until_ns: Nothing becomes due from then on.
-
-    Attributes:
-        cap: Most requests in flight now; None for no limit.
-        never_due: Requests that `until_ns` cut off.
-        all_sent: Set once nothing more is to be sent.
     """
 
     def __init__(
@@ -54,7 +49,7 @@ class Pacer:
         self._start_ns, self._index, self._due = start_ns, requests.numbers, requests.due
         self._hook, self._clock, self._now_ns = hook, clock, clock.now_ns
         self._send, self._closed_loop, self._until = send, closed_loop, until_ns
-        self.cap = cap
+        self.cap = cap  # most requests in flight now; None for no limit
         self._slots = len(self._due) + following if cap is None else cap
         self._caps = iter(caps)
         self._change_ns, self._next_cap = next(self._caps, NO_CHANGE)
@@ -63,8 +58,8 @@ class Pacer:
         self._later: list[tuple[int, int]] = []  # a heap of those of which it is known: due, number
         self._waiting: deque[tuple[int, int]] = deque()  # due, but without a slot
         self._stopped = False
-        self.never_due = 0
-        self.all_sent = asyncio.Event()
+        self.never_due = 0  # requests that `until_ns` cut off
+        self.all_sent = asyncio.Event()  # set once nothing more is to be sent
         self._alarm: AnyAlarm | None = None
 
     @property

@@ -28,9 +28,6 @@ class SpareConnections:
         learn: Called before each round: has `idle` learn from responses that have not ended.
         read_loop: The read loop of the transport; it leaves the event loop its turns while a connection is opened.
         max_connections: How many this process may have to the target in all.
-
-    Attributes:
-        opened: How many have been opened here.
     """
 
     def __init__(
@@ -44,7 +41,7 @@ class SpareConnections:
     ) -> None:
         self._idle, self._connect, self._in_use, self._read_loop = idle, connect, in_use, read_loop
         self._learn = learn
-        self.opened = 0
+        self.opened = 0  # how many have been opened here
         self._count = 0
         self._most = max_connections * 9 // 10  # the rest is for requests that find none
         self._sends = self._sends_before = self._most_sends = 0  # in all, until the last round, between two rounds

@@ -48,11 +48,6 @@ class Transport:
         read_loop: The read loop of the other targets' transports in the same event loop; by default a new one.
         sources: Where its connections come from; by default the system chooses.
         max_connections: How many it may have open; by default as many as a process can have to one server.
-
-    Attributes:
-        on_end: Called once with every Record that was given to `send`, when it has its outcome.
-        hook: Compares each read with the next due time.
-        encoder: Makes the bytes of its requests; another one may take its place at any time.
     """
 
     def __init__(
@@ -64,11 +59,13 @@ class Transport:
         max_connections: int | None = None,
     ) -> None:
         self.target, self.timeouts = target, timeouts
+        # called once with every Record that was given to `send`, when it has its outcome
         self.on_end: Callable[[Record], None] = lambda record: None
         self._read_loop = read_loop or ReadLoop()
-        self.hook = self._read_loop.hook
+        self.hook = self._read_loop.hook  # compares each read with the next due time
         self.opened = 0
         self._tracker = ReachabilityTracker()
+        # makes the bytes of its requests; another one may take its place at any time
         self.encoder = RequestEncoder(target)
         self._scanner = None if target.api.dialect is None else DialectScanner(target.api.dialect)
         self._idle = IdleConnections(self._close)

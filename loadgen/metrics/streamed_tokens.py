@@ -18,14 +18,12 @@ class Sample:
 
     Args:
         of: How many workers share the run, each with a sample of its own.
-
-    Attributes:
-        records: Those that ended with a count of the server's, at most MAX_ANSWERS among all workers.
     """
 
     def __init__(self, of: int = 1) -> None:
         self._of, self._most, self._step = of, max(1, MAX_ANSWERS // of), 1
         self._taken: list[int] = []
+        # those that ended with a count of the server's, at most MAX_ANSWERS among all workers
         self.records: list[Record] = []
 
     def take(self, index: int) -> bool:

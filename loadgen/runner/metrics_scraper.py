@@ -31,14 +31,10 @@ MAX_LAST_SCRAPES_OF_DEPARTURES = 30  # and may take longer to stop what nobody w
 
 
 class FoundSource(NamedTuple):
-    """A source that has answered.
-
-    Attributes:
-        block: The unit of the server's prefix cache, if the answer says it.
-    """
+    """A source that has answered."""
 
     source: Source
-    block: CacheBlock | None = None
+    block: CacheBlock | None = None  # the unit of the server's prefix cache, if the answer says it
 
 
 class MetricsScraper:

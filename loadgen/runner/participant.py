@@ -22,13 +22,9 @@ STEPS = ("check_ready", "warm_up", "connect", "carry_out")  # in their order, af
 
 
 class Participant(Protocol):
-    """Carries out a job, step by step; each step is awaited before the next one.
+    """Carries out a job, step by step; each step is awaited before the next one."""
 
-    Attributes:
-        workers: How many loops on each machine share the job.
-    """
-
-    workers: int = 1
+    workers: int = 1  # how many loops on each machine share the job
 
     @property
     def pid(self) -> int | None:

@@ -43,24 +43,16 @@ logger = logging.getLogger("loadgen")
 
 @dataclass(frozen=True)
 class PrepareOrder:
-    """Which requests to prepare.
+    """Which requests to prepare."""
 
-    Attributes:
-        settings: The settings of the run, resolved.
-        target: The server, which decides the form of a request.
-        count: How many, as far as that is known.
-        template_tokens: Tokens that the chat template adds to a prompt; None: unknown before the run.
-        further: Whether more of them are wanted while the clock runs, as far as the data set has any.
-        cache_block: The unit of the server's prefix cache.
-    """
-
-    settings: RunSettings
-    target: Target
-    count: int
+    settings: RunSettings  # the settings of the run, resolved
+    target: Target  # the server, which decides the form of a request
+    count: int  # how many, as far as that is known
     folder: Path
+    # tokens that the chat template adds to a prompt; None: unknown before the run
     template_tokens: TemplateTokens | None = None
-    further: bool = False
-    cache_block: CacheBlock = CacheBlock()
+    further: bool = False  # whether more of them are wanted while the clock runs, as far as the data set has any
+    cache_block: CacheBlock = CacheBlock()  # the unit of the server's prefix cache
 
 
 class FurtherPrompts:

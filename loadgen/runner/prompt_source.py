@@ -20,25 +20,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PromptSource:
-    """The prompts of a data set, with what the server is expected to count of each.
+    """The prompts of a data set, with what the server is expected to count of each."""
 
-    Attributes:
-        prompts: Each of them once.
-        origin: Called after the last prompt: where they come from, as JSON.
-        count: How many there are to be, of sessions or of prompts.
-        beyond: Called with a number of prompts: what the data set has after so many.
-        of_sessions: Whether `count` is a number of sessions, whatever the number of their turns.
-        prefixes: A prompt of each distinct prefix alone, where the prompts have prefixes in common.
-        ends: Tokenizes the prompts as the server does; None: there is no tokenizer.
-    """
-
-    prompts: Iterator[Prompt]
-    origin: Callable[[], dict[str, Any]]
-    count: int
-    beyond: Callable[[int], Iterator[Prompt]]
-    of_sessions: bool = False
+    prompts: Iterator[Prompt]  # each of them once
+    origin: Callable[[], dict[str, Any]]  # called after the last prompt: where they come from, as JSON
+    count: int  # how many there are to be, of sessions or of prompts
+    beyond: Callable[[int], Iterator[Prompt]]  # called with a number of prompts: what the data set has after so many
+    of_sessions: bool = False  # whether `count` is a number of sessions, whatever the number of their turns
+    # a prompt of each distinct prefix alone, where the prompts have prefixes in common
     prefixes: Iterator[Prompt] = iter(())
-    ends: "TokenEnds | None" = None
+    ends: "TokenEnds | None" = None  # tokenizes the prompts as the server does; None: there is no tokenizer
 
     @classmethod
     def of(

@@ -84,14 +84,10 @@ def _simulator_flags(classes: Sequence[RequestClass]) -> list[str]:
 
 @dataclass(frozen=True)
 class EngineSession:
-    """Ready replicas of an engine.
-
-    Attributes:
-        processes: The server process of each replica.
-    """
+    """Ready replicas of an engine."""
 
     engine: Any
-    processes: tuple[Any, ...]
+    processes: tuple[Any, ...]  # the server process of each replica
 
     async def server(self, settings: RunSettings) -> Server:
         """Return the replicas as the server of a run with these settings.

@@ -31,15 +31,12 @@ class RecordWriter:
 
     Times are CLOCK_MONOTONIC ns: `start_ns` as it is, `due` from there, all others from due. docs/records.md describes
     the file.
-
-    Attributes:
-        error: Why nothing more is written, or None: a full disk does not end the run.
     """
 
     def __init__(self, file: BinaryIO, limit: float = math.inf) -> None:
         self._file, self._left = file, limit
         self._start_ns, self._sources, self._answers, self._classes = 0, list[str](), False, list[str]()
-        self.error: str | None = None
+        self.error: str | None = None  # why nothing more is written, or None: a full disk does not end the run
 
     @classmethod
     @contextlib.contextmanager
