@@ -58,7 +58,6 @@ def configure(
     Args:
         base: The installed config.json; entries that are not set here stay as they are.
         flags: The result of `mindie_flags.parse`.
-        model: Path of the weights.
         place: Where the server runs; one port serves requests, management and metrics.
 
     Raises:

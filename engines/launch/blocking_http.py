@@ -42,8 +42,6 @@ def request(
     """GET `url`, or POST `body` to it as JSON.
 
     Args:
-        url: Scheme http, host, port and path.
-        body: Something that json can write; None: no body.
         post: Whether to POST without a body too.
         timeout_s: Until the response begins, and for each part of it, s.
         on_wait: Called twice a second until the response begins; an exception from it ends the request.

@@ -235,8 +235,6 @@ class Server:
         self._shared |= shared_memory.segments(processes.descendants(self._process.supervisor_pid))
 
     def _readiness_problem(self, end_s: float, on_progress: OnProgress | None, chat: bool | None) -> str | None:
-        """Return why the server is not ready yet; None if it is."""
-
         def on_wait() -> None:
             if not self.alive():
                 raise EngineError("the server was stopped while it was starting") if self._stopping else self._ended()
@@ -271,7 +269,6 @@ class Server:
         return problem
 
     def _ended(self) -> EngineFailed:
-        """Return why the engine's process has ended."""
         return self._failure(diagnose(self.log.text(), self._process.code, was_ready=self._ready))
 
     def _crash_while_starting(self, error: BadHealth | NoToken) -> Crash:

@@ -38,8 +38,6 @@ def stop_and_verify(
 
     Args:
         reservation: Its port; None if it has never answered there, since another program may hold the port.
-        gpu_memory: GPU memory as it was before the start.
-        grace_s: Time between the two signals, s.
 
     Raises:
         Leaked: Something is left.

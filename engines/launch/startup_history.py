@@ -37,7 +37,6 @@ class StartupHistory:
                 file.write(json.dumps(latest, indent=1).encode())
 
     def _read(self) -> dict[str, list[float]]:
-        """Return the valid entries of the file."""
         try:
             entries = json.loads(self._path.read_bytes())
         except (OSError, ValueError):

@@ -22,8 +22,6 @@ class ApiError(Exception):
     """A request that is answered with an error object of the API.
 
     Args:
-        message: One line for the user.
-        param: The field at fault.
         kind: The error class, with vLLM's name.
         retry_after_s: When the client may ask again, s; 0: not said.
     """
@@ -65,11 +63,7 @@ class CompletionRequest:
 
 
 def parse_json(body: bytes) -> dict[str, Any]:
-    """Return the request's object.
-
-    Raises:
-        ApiError: The body is not JSON, or not an object.
-    """
+    """Return the request's object."""
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -80,11 +74,7 @@ def parse_json(body: bytes) -> dict[str, Any]:
 
 
 def check_model(body: dict[str, Any], served: Sequence[str]) -> None:
-    """Check the model's name.
-
-    Raises:
-        ApiError: The model is not served; the status is 404.
-    """
+    """Refuse a model that is not served, with status 404."""
     model = body.get("model", served[0])
     if model not in served:
         message = f"The model `{model}` does not exist. Valid aliases: {', '.join(served)}."
@@ -116,11 +106,7 @@ class Prompt:
 
 
 def parse_chat(body: dict[str, Any]) -> Prompt:
-    """Return the texts and images of a chat's messages. A call of a tool is a text: its JSON.
-
-    Raises:
-        ApiError: There are no messages, or one is malformed.
-    """
+    """Return the texts and images of a chat's messages. A call of a tool is a text: its JSON."""
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise ApiError(400, "messages must be a list with at least one message", param="messages")
@@ -148,11 +134,7 @@ def _image_url(part: dict[str, Any]) -> object:
 
 
 def parse_prompt(body: dict[str, Any]) -> Prompt:
-    """Return the prompt of a completion.
-
-    Raises:
-        ApiError: It is neither one text nor one list of token ids.
-    """
+    """Return the prompt of a completion."""
     prompt = body.get("prompt")
     if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str | list):
         prompt = prompt[0]
@@ -164,11 +146,7 @@ def parse_prompt(body: dict[str, Any]) -> Prompt:
 
 
 def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, seed: int) -> CompletionRequest:
-    """Return the parsed request; `seed` is used if it names none.
-
-    Raises:
-        ApiError: The model is unknown, a field is invalid, or the context length is exceeded.
-    """
+    """Return the parsed request; `seed` is used if it names none."""
     check_model(body, settings.model_names)
     prompt = parse_chat(body) if api is CHAT else parse_prompt(body)
     tokens = prompt.count(settings)

@@ -18,8 +18,6 @@ class EngineCore:
     that time.
 
     Args:
-        settings: Settings of each core.
-        metrics: Metrics of all cores together.
         number: Number of this core; each core has its own noise.
     """
 

@@ -14,11 +14,7 @@ MAX_NEW_TOKENS = 128  # SGLang's default
 
 
 def as_completion(body: dict[str, Any], model: str) -> dict[str, Any]:
-    """Return the body of a completions request that asks for the same.
-
-    Raises:
-        ApiError: There is no prompt, or the sampling parameters are no object.
-    """
+    """Return the body of a completions request that asks for the same."""
     sampling = body.get("sampling_params") or {}
     if not isinstance(sampling, dict):
         raise ApiError(400, "sampling_params must be an object", param="sampling_params")

@@ -45,11 +45,7 @@ R = TypeVar("R", bound=Request)
 
 
 class RequestReader(Generic[R]):
-    """Reads requests from a stream of bytes that may be cut anywhere.
-
-    Args:
-        kind: Class of the requests that it returns.
-    """
+    """Reads requests from a stream of bytes that may be cut anywhere."""
 
     def __init__(self, kind: type[R]) -> None:
         # whether the client waits for "100 Continue"; the caller resets it after sending that

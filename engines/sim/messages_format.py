@@ -14,11 +14,7 @@ REASONS = {"length": "max_tokens", "stop": "end_turn"}
 
 
 def as_chat(body: dict[str, Any], model: str) -> dict[str, Any]:
-    """Return the body of a chat request that asks for the same.
-
-    Raises:
-        ApiError: There is no limit of tokens, which this API needs, or the messages are no list.
-    """
+    """Return the body of a chat request that asks for the same."""
     system, messages = body.get("system"), body.get("messages")
     if body.get("max_tokens") is None:
         raise ApiError(400, "max_tokens must be given", param="max_tokens")

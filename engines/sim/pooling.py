@@ -46,7 +46,6 @@ class Batch:
     """A request with its sequences, which is answered when all of them have ended.
 
     Args:
-        requests: One for each text.
         head: The members of the response before its list of results.
         results: The list of results, as JSON.
     """
@@ -90,9 +89,6 @@ def vectors(
         kind: The field `object` of each result.
         member: The field of each result that has the vector.
         body, client, settings, answer_id, created: As of all requests.
-
-    Raises:
-        ApiError: The request is invalid.
     """
     check_model(body, settings.model_names)
     encoding = body.get("encoding_format") or "float"
@@ -106,11 +102,7 @@ def vectors(
 
 
 def rerank(body: dict[str, Any], client: Client, settings: SimSettings, answer_id: str, created: int) -> Answer:
-    """Answer a request for the scores of documents.
-
-    Raises:
-        ApiError: The request is invalid.
-    """
+    """Answer a request for the scores of documents."""
     query, documents = body.get("query"), body.get("documents")
     if not isinstance(query, str) or not isinstance(documents, list) or not documents:
         raise ApiError(400, "query must be a text and documents a list of texts", param="documents")

@@ -14,11 +14,7 @@ CUT = {"length": "max_output_tokens"}  # finish reasons of an answer that is inc
 
 
 def as_chat(body: dict[str, Any], model: str) -> dict[str, Any]:
-    """Return the body of a chat request that asks for the same.
-
-    Raises:
-        ApiError: There is no input.
-    """
+    """Return the body of a chat request that asks for the same."""
     asked, system = body.get("input"), body.get("instructions")
     if asked is None:
         raise ApiError(400, "input must be given", param="input")

@@ -63,7 +63,6 @@ async def serve(settings: SimSettings, faults: Faults) -> None:
 
 
 async def _wait(seconds: float, stop: asyncio.Event) -> None:
-    """Wait for `seconds`, or until `stop` is set."""
     if seconds:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), seconds)

@@ -49,7 +49,6 @@ class Capture:
         file: Where to; closed by `close()`.
         targets: Their model is named, and the values of their headers are secrets.
         limit_bytes: Most memory for what is kept.
-        compressed: Whether the file is gzipped.
     """
 
     def __init__(

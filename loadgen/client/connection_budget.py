@@ -68,9 +68,6 @@ class ConnectionBudget:
         auto: those that are likely to be used before they are too old, and the spare ones. The first are the rate times
         a guessed latency, but times the first limit of idle connections at most; of a burst they are all. The count is
         no more than MAX_WARM where it is a guess, nor than file descriptors and local ports allow.
-
-        Args:
-            output_tokens: As of `warn`.
         """
         settings, partition = self.settings, self.partition
         if settings.warm_connections != "auto":

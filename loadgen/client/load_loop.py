@@ -46,9 +46,7 @@ class Load:
     """One schedule, sent over one transport into one recorder.
 
     Args:
-        settings: For the cap, the duration and what closes the loop.
         transport: Sends requests; its `on_end` is taken.
-        recorder: Counts them; its start is that of the clock.
         stripe: Which of them are sent here, and when they are due.
         clock: The clock of the due times, and of the transport.
         on_record: Called with every record as it ends, e.g. to write it out.
@@ -190,7 +188,6 @@ class Load:
         self.structured = await asyncio.to_thread(self._judged)
 
     def _judged(self) -> Counter[str]:
-        """Judge the answers that were to be JSON."""
         bodies = ((self._requests.body(index).replace(ANSWER_PLACEHOLDER, b""), text) for index, text in self._answers)
         found = (structured_output.conformance(body, text) for body, text in bodies)
         return Counter(str(each) for each in found if each is not None)

@@ -28,10 +28,6 @@ class LoopProbe:
 
     Alarms are STAMPED_PERIOD_NS apart once RECENT of them have passed since the last read that had no stamp of the
     kernel's; before, PERIOD_NS.
-
-    Args:
-        hook: The hook of the connections; counts their reads.
-        stalls: The histogram that gets the lateness.
     """
 
     def __init__(self, clock: Clock, hook: SendHook, stalls: Histogram) -> None:

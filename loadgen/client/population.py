@@ -20,8 +20,6 @@ class Population:
     Draws depend on the seed and the numbers of users and requests alone.
 
     Args:
-        users: Numbers of the users in the run.
-        think: How long they think between two sessions.
         sessions: Numbers of the first requests of the sessions, ascending.
     """
 
@@ -31,11 +29,7 @@ class Population:
 
     @classmethod
     def from_settings(cls, settings: RunSettings, partition: Partition, sessions: Sequence[int]) -> Self | None:
-        """Create the users of a partition; None without `--users`.
-
-        Raises:
-            BadInput: The think time is invalid.
-        """
+        """Create the users of a partition; None without `--users`."""
         if settings.users is None:
             return None
         users = range(partition.index, settings.users, partition.count)

@@ -25,12 +25,7 @@ OF_FIRST = ("sent", "closed", "status")
 
 
 class Retries:
-    """Holds back what is sent again, each until its time.
-
-    Args:
-        retry: What is sent again, and how often.
-        send: Sends the next attempt.
-    """
+    """Holds back what is sent again, each until its time."""
 
     def __init__(self, retry: Retry, seed: int, send: Callable[[Record], None], clock: Clock) -> None:
         self._retry, self._seed, self._send = retry, seed, send
@@ -39,11 +34,7 @@ class Retries:
 
     @classmethod
     def from_settings(cls, settings: RunSettings, send: Callable[[Record], None], clock: Clock) -> Self | None:
-        """Create the retries of `--retry`; None without it.
-
-        Raises:
-            BadInput: Its value is invalid.
-        """
+        """Create the retries of `--retry`; None without it."""
         if settings.retry is None:
             return None
         return cls(Retry.parse(settings.retry), seed_of(settings, "arrivals"), send, clock)

@@ -10,9 +10,6 @@ class SessionTokens:
 
     The token is the value of a response header, and is sent in a request header of the same name. Cookies differ:
     `Set-Cookie` names one with its attributes, several headers may each set one, and `Cookie` sends all of them.
-
-    Args:
-        header: The response header.
     """
 
     def __init__(self, header: str) -> None:

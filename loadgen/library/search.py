@@ -82,7 +82,6 @@ search_sync = synchronous(search)
 
 
 async def _execute(found: LoadSearch, server: Server, on_progress: OnProgress, on_point: OnPoint) -> None:
-    """Carry out the runs of a search at one server."""
     data, reported = found.data, 0
 
     async def measure(settings: RunSettings, name: str, stop: StopRule) -> Result:

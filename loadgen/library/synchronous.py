@@ -19,7 +19,6 @@ def synchronous(function: Callable[P, Coroutine[Any, Any, T]], remedy: str = "aw
     the function raises.
 
     Args:
-        function: The function.
         remedy: What to call where a loop runs; {} stands for the function's name.
     """
     name = f"{function.__name__}_sync"

@@ -38,11 +38,7 @@ class ClientUsage:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Read the facts from their JSON form.
-
-        Raises:
-            KeyError, TypeError: `data` holds other keys.
-        """
+        """Read the facts from their JSON form."""
         return cls(**{field.name: data.get(field.name) for field in dataclasses.fields(cls)})
 
     @classmethod
@@ -60,7 +56,6 @@ class UsageSampler:
     """Measures the resources of the thread that makes it, whose loop measures, and of its machine, from then on.
 
     Args:
-        engine_pids: The processes of engines that were started for the run.
         other_pids: Further processes that belong to it: other workers on this machine.
     """
 

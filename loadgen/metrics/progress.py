@@ -174,7 +174,6 @@ class Progress:
 
 
 def _of_all(combine: Callable[[Iterable[Any]], Any], values: Sequence[float | None]) -> Any:
-    """Combine values; None where one of them is None."""
     return None if None in values else combine(values)
 
 

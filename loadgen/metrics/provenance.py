@@ -12,11 +12,7 @@ PACKAGES = ("aiohttp", "uvloop", "orjson", "numpy", "tokenizers")
 
 
 def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]) -> dict[str, Any]:
-    """Collect the provenance of a run as JSON, without that of prompts and schedule.
-
-    Args:
-        asked: As the user gave them.
-    """
+    """Collect the provenance of a run as JSON, without that of prompts and schedule."""
     default = public(RunSettings())
     return {
         "settings": public(settings),

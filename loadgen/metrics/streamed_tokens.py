@@ -91,7 +91,6 @@ def differ(pairs: Iterable[tuple[int, int]]) -> bool:
 
 
 def _medians(rows: Iterable[tuple[float, ...]]) -> list[float]:
-    """Return the median of each column."""
     from statistics import median  # not before: it is slow to import
 
     return [median(column) for column in zip(*rows, strict=True)]

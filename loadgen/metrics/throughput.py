@@ -40,11 +40,7 @@ def peak_output_rate(snapshot: Snapshot) -> float:
 
 
 def peak_rate(best: int, duration_s: float) -> float:
-    """Return the rate in the best second of a run, or in all of a shorter run; 0 where nothing was sent.
-
-    Args:
-        duration_s: How long the run was, s.
-    """
+    """Return the rate in the best second of a run, or in all of a shorter run; 0 where nothing was sent."""
     return best / min(duration_s, 1.0) if duration_s else 0.0
 
 

@@ -20,9 +20,5 @@ class WorkerReport:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Read the report from its JSON form.
-
-        Raises:
-            KeyError, TypeError: `data` is no report.
-        """
+        """Read the report from its JSON form."""
         return cls(**data | {"client": ClientUsage.from_dict(data["client"])})

@@ -84,7 +84,6 @@ class CacheFlush:
 
 
 def _required(answer: Answer) -> ServerCall:
-    """Return the call."""
     if answer.error is not None:
         raise BadInput(CACHE, f"POST {answer.error}", BUSY_REMEDY)
     return answer.call

@@ -83,7 +83,6 @@ def _data_numbers(settings: RunSettings) -> list[int]:
 
 
 def _derived(seed: int, number: int) -> int:
-    """Return the seed of a data set other than the first."""
     return int.from_bytes(hashlib.blake2b(b"class/%d/%d" % (seed, number), digest_size=7).digest())
 
 
@@ -97,9 +96,7 @@ def _dealt(
     """Deal sessions of several sources out, in the order of the classes that are drawn.
 
     Args:
-        settings: The settings of the run.
         numbers: The source of each class.
-        sources: The sources.
         drawn: The class of each session of the run.
         draws: The classes of those beyond.
     """
@@ -133,7 +130,6 @@ def _dealt(
 
 
 def _sessions(prompts: Iterator[Prompt]) -> Iterator[list[Prompt]]:
-    """Group prompts by session."""
     session: list[Prompt] = []
     for prompt in prompts:
         if session and not prompt.follows:

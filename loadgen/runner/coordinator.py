@@ -33,7 +33,6 @@ def open_participant(settings: RunSettings, *, own_loop: bool = False) -> Abstra
     """Open the participant that carries out one run: the running loop, worker processes, or machines of a cluster.
 
     Args:
-        settings: The settings of the run, checked.
         own_loop: Whether the running loop measures, where one loop is enough.
 
     Raises:

@@ -50,9 +50,7 @@ def recover_worker(job: Job, workers: int, start_ns: int, died: WorkerDied) -> M
     """Recover the part of a participant that died while the clock ran; it is empty where it kept no records.
 
     Args:
-        job: The job of the participant.
         workers: How many loops shared it.
-        start_ns: When the clock started.
     """
     schedule = request_store.schedule(job.folder)
     try:

@@ -34,8 +34,6 @@ class Scraper:
     """Scrapes all sources at once, time after time.
 
     Args:
-        sources: Where the servers' metrics are.
-        nvml: This machine's GPUs, if they are to be read.
         file: Where to write each scrape, as a line.
     """
 

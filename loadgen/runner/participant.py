@@ -77,11 +77,7 @@ class Participant(Protocol):
 
 
 class Proxy(Participant):
-    """A participant elsewhere, in a process or on another machine, whose steps are calls over a channel.
-
-    Args:
-        workers: How many loops share its job there.
-    """
+    """A participant elsewhere, in a process or on another machine, whose steps are calls over a channel."""
 
     job: "Job"
 

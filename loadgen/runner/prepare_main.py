@@ -172,7 +172,6 @@ def prepare(
 
 @contextlib.contextmanager
 def _room_for(count: int, folder: Path) -> Iterator[None]:
-    """Refuse requests for which there is no room."""
     try:
         yield
     except OSError as error:

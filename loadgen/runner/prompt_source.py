@@ -71,7 +71,6 @@ class PromptSource:
             count: How many are due, as far as that is known beforehand.
             template_tokens: Tokens that the chat template adds to a prompt; None: unknown before the run.
             asks: Whether the server may be asked for them.
-            salt: The salt of the prompts; None: they have none.
 
         Raises:
             BadInput: The settings cannot be met.
@@ -90,7 +89,6 @@ class PromptSource:
         return replace(own, ends=TokenEnds.of(found, settings, prediction, chat=target.chat))
 
     def _salted(self, salt: str | None, dataset: Dataset, settings: RunSettings) -> "PromptSource":
-        """Return the same prompts, with a salt if there is one."""
         if salt is None:
             return self
         from loadgen.workload.prefix_cache.salt import Salt

@@ -56,7 +56,6 @@ async def run(
         settings: What to do; by default, and with no server named, the built-in simulator is measured.
         server: The server, where it serves already, with the settings of this run as they are for it.
         dataset: Prompts of your own, instead of the ones the settings name.
-        on_progress: Called a few times a second.
         participant: Carries out the run, where the caller has opened it; by default the running loop, or the
             processes and machines that the settings ask for.
         preparer: The process that prepares the prompts of the settings, where it was started already.
@@ -131,8 +130,6 @@ async def serving(
     """Open the server that settings name: probe it, or start its engines and stop them after the context.
 
     Args:
-        asked: The settings, checked.
-        on_progress: Called a few times a second.
         own_data: Whether the prompts are those of the caller, so that no data set need be opened meanwhile.
 
     Raises:

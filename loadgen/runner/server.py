@@ -93,7 +93,6 @@ async def probe(settings: RunSettings, on_progress: OnProgress = lambda progress
 
 
 async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
-    """Probe the one server that the settings name."""
     base = target.base_url(settings)
     reply = await _first_answer(base, settings, on_progress)
     if reply.status in (401, 403):
@@ -172,7 +171,6 @@ async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:
 
 
 def _models(reply: http_client.Reply) -> dict[str, dict[str, Any]]:
-    """Return the rows of a list of models, by their `id`."""
     listed = reply.json() if reply.status == 200 else None
     rows = listed.get("data") if isinstance(listed, dict) else None
     return {str(row["id"]): row for row in rows or [] if isinstance(row, dict) and "id" in row}
@@ -196,7 +194,6 @@ async def _version(base: str, settings: RunSettings) -> str | None:
 
 
 def _refuse_twins(each: Sequence[RunSettings]) -> None:
-    """Refuse a server that is named twice."""
     seen = set()
     for alone in each:
         url = target.base_url(alone)
@@ -207,7 +204,6 @@ def _refuse_twins(each: Sequence[RunSettings]) -> None:
 
 
 def _as_one(settings: RunSettings, found: Sequence[Server]) -> Server:
-    """Combine servers that share the requests of a run."""
     first = found[0]
     about: dict[str, Any] = {"targets": [one.about for one in found], "version": _common_version(found)}
     differ = list(_differences(found))
@@ -233,7 +229,6 @@ def _common_version(found: Sequence[Server]) -> str | None:
 
 
 def _differences(found: Sequence[Server]) -> list[str]:
-    """Describe how servers differ that are measured as one."""
     versions = _urls_by([one.about.get("version") or "unknown" for one in found], found)
     models = _urls_by([", ".join(one.models) or "none" for one in found], found)
     quantities = {"their versions": versions, "the models that they list": models}

@@ -133,7 +133,6 @@ class ServerCalls:
 
 
 def _refuse_failed(calls: Sequence[ServerCall]) -> None:
-    """Refuse the run if a call failed."""
     for call in calls:
         if call.error is not None:
             field, remedy = ("--profile", PROFILER_REMEDY) if START in call.url else ("--call-before", REMEDY)

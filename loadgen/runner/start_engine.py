@@ -42,7 +42,6 @@ async def start_engine_server(
 
     Args:
         check: Called with the settings of the run on the engine, while the engine starts, which may take minutes.
-        on_progress: Called a few times a second.
 
     Raises:
         BadInput: The engine is unknown or cannot be started like this, or `check` raises it.
@@ -132,7 +131,6 @@ async def start_engines(
     Args:
         begins: Functions that start one replica each, and return its process.
         timeout_s: Maximum start-up time of each, s.
-        on_progress: Called a few times a second.
         check: Called with each process as soon as it is started.
         tries: Maximum number of starts of a replica that fails for a reason that may pass.
         chat: Whether to ask each a chat, or a completion, to see that it is ready; None: what it has.
@@ -176,7 +174,6 @@ async def start_engines(
 
 
 async def _stop_replicas(starting: "Sequence[asyncio.Future[Any]]") -> None:
-    """Stop the replicas that have started, and cancel the others."""
     for each in starting:
         each.cancel()
     started = await asyncio.gather(*starting, return_exceptions=True)

@@ -45,11 +45,7 @@ async def work(job: Job, commands: asyncio.StreamReader, writer: PipeWriter) -> 
 async def handle_commands(
     runner: LoopRunner, commands: asyncio.StreamReader, steps: "asyncio.Queue[tuple[Any, ...] | None]"
 ) -> None:
-    """Pass commands on to a runner, and steps into a queue; abort, and put None there, when the commands end.
-
-    Raises:
-        ValueError: It is neither a command nor a step.
-    """
+    """Pass commands on to a runner, and steps into a queue; abort, and put None there, when the commands end."""
     while line := await commands.readline():
         match child_process.decode(line):
             case "stop", reason:

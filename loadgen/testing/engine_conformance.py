@@ -207,11 +207,7 @@ class EngineAlive:
 def _failure(
     case: Case, *, model: str | None = None, more: Sequence[str] = (), engine: Engine | None = None
 ) -> EngineFailed:
-    """Start a server that must fail, and return its failure.
-
-    Raises:
-        BadInput: The engine refuses the launch.
-    """
+    """Start a server that must fail, and return its failure."""
     server = case.begin(model=model, more=more, engine=engine)
     try:
         server.ready(case.ready_s)

@@ -213,7 +213,6 @@ class Loop(asyncio.AbstractEventLoop):
                 raise failure
 
     def _next_ns(self) -> int:
-        """Return when the next timer is due, ns."""
         if not self._timers:
             frames = [frame for task in asyncio.all_tasks(self) for frame in task.get_stack(limit=1)]
             places = sorted(f"{f.f_code.co_qualname} ({f.f_code.co_filename}:{f.f_lineno})" for f in frames)

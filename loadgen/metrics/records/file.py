@@ -222,11 +222,7 @@ def last_line(file: BinaryIO) -> tuple[int, bytes]:
 
 
 def _trailer(line: bytes) -> tuple[RunTrailer, LoopTotals] | tuple[None, None]:
-    """Read the trailer line; (None, None) where it is another line, so that the run did not come to its end.
-
-    Raises:
-        KeyError, TypeError, ValueError: It is no trailer of ours.
-    """
+    """Read the trailer line; (None, None) where it is another line, so that the run did not come to its end."""
     try:
         data = orjson.loads(line).get("end")
     except (AttributeError, ValueError):

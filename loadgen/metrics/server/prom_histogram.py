@@ -64,10 +64,6 @@ class PromHistogram:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Read the histogram from its JSON form.
-
-        Raises:
-            KeyError, TypeError, ValueError: `data` is something else.
-        """
+        """Read the histogram from its JSON form."""
         upto = {math.inf if bound is None else float(bound): float(count) for bound, count in data["upto"]}
         return cls(float(data["count"]), float(data["sum"]), upto)

@@ -35,11 +35,7 @@ class WithTtft:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Read the values from their JSON form.
-
-        Raises:
-            KeyError, TypeError, ValueError: `data` is something else.
-        """
+        """Read the values from their JSON form."""
         return cls(**data | {"ttft": data["ttft"] and PromHistogram.from_dict(data["ttft"])})
 
 

@@ -139,11 +139,7 @@ class Telemetry:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Read the metrics from their JSON form.
-
-        Raises:
-            KeyError, TypeError, ValueError: `data` is something else.
-        """
+        """Read the metrics from their JSON form."""
         return cls(
             tuple(map(SourceSeries.from_dict, data["sources"])),
             tuple(Gpu(**gpu) for gpu in data["gpus"]),

@@ -41,8 +41,6 @@ class NodeProxy(Proxy):
 
     Args:
         handle: Ray's handle of a `Node`.
-        host: The address of its machine.
-        workers: How many workers it has.
     """
 
     def __init__(self, handle: Any, host: str, workers: int) -> None:
@@ -147,11 +145,7 @@ class NodeProxy(Proxy):
 
 
 class NodeGroup(Group):
-    """Machines of a cluster, which are sent the files of the requests.
-
-    Args:
-        workers: How many workers each has.
-    """
+    """Machines of a cluster, which are sent the files of the requests."""
 
     def __init__(self, nodes: Sequence[NodeProxy], workers: int) -> None:
         super().__init__(nodes, workers)
@@ -298,7 +292,6 @@ def _placed(what: Any, node: dict[str, Any]) -> Any:
 
 
 async def _facts(node: dict[str, Any]) -> dict[str, Any]:
-    """Ask a machine for the facts of `actor.facts_by_value`."""
     try:
         async with asyncio.timeout(PATIENCE_S):
             found: dict[str, Any] = await _placed(actor.facts_by_value(), node).remote()
@@ -309,7 +302,6 @@ async def _facts(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_versions(versions: dict[str, str | None]) -> None:
-    """Refuse machines that have another loadgen than this one, or none."""
     own = importlib.metadata.version("loadgen")
     for host, version in versions.items():
         if version != own:
