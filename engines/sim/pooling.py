@@ -88,7 +88,6 @@ def vectors(
         prefix: Prefix of the answer's id.
         kind: The field `object` of each result.
         member: The field of each result that has the vector.
-        body, client, settings, answer_id, created: As of all requests.
     """
     check_model(body, settings.model_names)
     encoding = body.get("encoding_format") or "float"
