@@ -1,7 +1,6 @@
-"""MindIE flags: the flags of the GPUStack project's back end for MindIE, and the config entry that each one sets.
+"""MindIE flags: the flags of the GPUStack project's back end for MindIE, and the config entry that each one sets."""
 
-MindIE has no command-line flags of its own; published benchmarks of it use these.
-"""
+# MindIE has no command-line flags of its own; published benchmarks of it use these.
 
 import json
 from collections.abc import Mapping, Sequence

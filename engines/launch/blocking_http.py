@@ -1,8 +1,7 @@
-"""Blocking HTTP: one request to a server that loadgen has started, without an event loop.
+"""Blocking HTTP: one request to a server that loadgen has started, without an event loop."""
 
-`loadgen.util.http_client` is for code in an event loop. It imports aiohttp, which takes longer than the simulator takes
-to start.
-"""
+# `loadgen.util.http_client` is for code in an event loop. It imports aiohttp, which takes longer than the simulator
+# takes to start.
 
 import json
 import select

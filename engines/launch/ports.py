@@ -33,13 +33,12 @@ class Reservation:
 def reserve(host: str, port: int | None = None) -> Reservation:
     """Reserve `port`, or a free one.
 
-    A free one lies outside the range from which the kernel takes the ports of outgoing connections. Otherwise a load of
-    thousands of connections could take it between two servers.
-
     Raises:
         BadInput: The requested port is taken; the message names the process that holds it, if it is visible.
         EngineError: No port is free.
     """
+    # A free one lies outside the range from which the kernel takes the ports of outgoing connections. Otherwise a load
+    # of thousands of connections could take it between two servers.
     for candidate in _candidates() if port is None else [port]:
         lock = _lock(candidate)
         if lock is None:

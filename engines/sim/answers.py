@@ -89,11 +89,9 @@ class StreamedAnswer(TextAnswer):
         self.stream.write(self._opening(), tokens=1)
 
     def finish(self) -> None:
-        """Send the last token and the closing events.
-
-        At the token limit, the finish reason stands in the event of the last token. An answer that ends by itself has
-        the reason in an event without text, since the token that stops an engine has no text.
-        """
+        """Send the last token and the closing events."""
+        # At the token limit, the finish reason stands in the event of the last token. An answer that ends by itself has
+        # the reason in an event without text, since the token that stops an engine has no text.
         request, before, events, tail = self.request, b"", b"", None
         if self.generated == 1:
             before = self._opening()

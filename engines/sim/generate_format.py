@@ -1,7 +1,6 @@
-"""SGLang's own API: its requests as those of completions, and the JSON of its answers.
+"""SGLang's own API: its requests as those of completions, and the JSON of its answers."""
 
-Each event has the text of its own tokens, as from SGLang with incremental streaming, and the counts so far.
-"""
+# Each event has the text of its own tokens, as from SGLang with incremental streaming, and the counts so far.
 
 from typing import Any
 

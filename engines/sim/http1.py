@@ -1,7 +1,6 @@
-"""HTTP/1.1 for servers, bytes in and bytes out: a reader of requests, and the bytes of responses.
+"""HTTP/1.1 for servers, bytes in and bytes out: a reader of requests, and the bytes of responses."""
 
-The simulator and the servers of `loadgen.testing` read requests with this reader. Bodies need a Content-Length.
-"""
+# The simulator and the servers of `loadgen.testing` read requests with this reader. Bodies need a Content-Length.
 
 import time
 from dataclasses import dataclass

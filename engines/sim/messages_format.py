@@ -1,7 +1,6 @@
-"""Anthropic's Messages: its requests as those of chat, and the JSON of its answers.
+"""Anthropic's Messages: its requests as those of chat, and the JSON of its answers."""
 
-Thinking is a block of its own before that of the answer; both are opened at the start and closed at the end.
-"""
+# Thinking is a block of its own before that of the answer; both are opened at the start and closed at the end.
 
 from typing import Any
 

@@ -1,7 +1,6 @@
-"""OpenAI's Responses: its requests as those of chat, and the JSON of its answers.
+"""OpenAI's Responses: its requests as those of chat, and the JSON of its answers."""
 
-Events have no `sequence_number`, and reasoning has no output item of its own.
-"""
+# Events have no `sequence_number`, and reasoning has no output item of its own.
 
 from typing import Any
 

@@ -1,7 +1,6 @@
-"""Scheduler: continuous batching in virtual time: the sequences of each engine step, and the length of the step.
+"""Scheduler: continuous batching in virtual time: the sequences of each engine step, and the length of the step."""
 
-Nothing here reads a clock or uses a socket. Times are int64 ns that the caller supplies.
-"""
+# Nothing here reads a clock or uses a socket. Times are int64 ns that the caller supplies.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -99,8 +98,6 @@ def no_noise() -> float:
 class Scheduler(Generic[S]):
     """Serves by priority, and first come, first served within one, with chunked prefill and shared prefixes.
 
-    A sequence that runs is preempted where others need its cache, never for a priority, and is then recomputed.
-
     Call `plan` and `complete` in turn; `add` and `cancel` at any time.
 
     Args:
@@ -110,6 +107,8 @@ class Scheduler(Generic[S]):
         kv_tokens: Tokens of KV cache that running sequences hold, alone or shared.
         preemptions: How often a running sequence lost its cache.
     """
+
+    # A sequence that runs is preempted where others need its cache, never for a priority, and is then recomputed.
 
     def __init__(self, limits: Limits, costs: StepCosts, noise: Callable[[], float] = no_noise) -> None:
         self.limits, self.costs, self._noise = limits, costs, noise

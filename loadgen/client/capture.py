@@ -1,9 +1,8 @@
-"""Captures the responses of a run as the sockets gave them, with their times, to be played again.
+"""Captures the responses of a run as the sockets gave them, with their times, to be played again."""
 
-While the clock runs, reads are only kept, as they are and within a bound; they are blanked, encoded, compressed and
-written once it has ended. Only whole responses are kept: one for which there is no
-room is left out, and so is every one that begins after it.
-"""
+# While the clock runs, reads are only kept, as they are and within a bound; they are blanked, encoded, compressed and
+# written once it has ended. Only whole responses are kept: one for which there is no room is left out, and so is every
+# one that begins after it.
 
 import asyncio
 import contextlib

@@ -63,12 +63,10 @@ class ConnectionBudget:
             logger.warning(said, likely, problem, remedy)
 
     def warm_count(self, output_tokens: float = 0.0) -> int:
-        """Return how many connections this worker opens before the clock starts: its share of those of the run.
-
-        auto: those that are likely to be used before they are too old, and the spare ones. The first are the rate times
-        a guessed latency, but times the first limit of idle connections at most; of a burst they are all. The count is
-        no more than MAX_WARM where it is a guess, nor than file descriptors and local ports allow.
-        """
+        """Return how many connections this worker opens before the clock starts: its share of those of the run."""
+        # auto: those that are likely to be used before they are too old, and the spare ones. The first are the rate
+        # times a guessed latency, but times the first limit of idle connections at most; of a burst they are all. The
+        # count is no more than MAX_WARM where it is a guess, nor than file descriptors and local ports allow.
         settings, partition = self.settings, self.partition
         if settings.warm_connections != "auto":
             return partition.share(int(settings.warm_connections))
@@ -80,13 +78,12 @@ class ConnectionBudget:
     def spare_count(self, warm: int) -> int:
         """Return how many connections this worker keeps open beyond those in use, while the clock runs.
 
-        As many as requests may need until connections are looked after again: those due meanwhile, with room for three
-        standard deviations of a Poisson process; in a closed loop all of the cap, as answers of equal length end
-        together. No more than there are requests for which those opened before are too few, or too old by then.
-
         Args:
             warm: How many connections are open already.
         """
+        # As many as requests may need until connections are looked after again: those due meanwhile, with room for
+        # three standard deviations of a Poisson process; in a closed loop all of the cap, as answers of equal length
+        # end together. No more than there are requests for which those opened before are too few, or too old by then.
         if self.settings.warm_connections == "0":
             return 0
         later = self.partition.share(self.schedule.due_later(FIRST_LIMIT_NS))

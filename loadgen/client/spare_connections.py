@@ -1,7 +1,6 @@
-"""Spare connections: opened in the background while the clock runs, so that a request does not wait for a handshake.
+"""Spare connections: opened in the background while the clock runs, so that a request does not wait for a handshake."""
 
-They replace idle connections that grow too old, and serve a number of requests in flight that grows.
-"""
+# They replace idle connections that grow too old, and serve a number of requests in flight that grows.
 
 import asyncio
 from collections.abc import Callable, Coroutine

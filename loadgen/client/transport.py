@@ -1,10 +1,9 @@
-"""Sends requests over connections to one target, and brings every Record to its end.
+"""Sends requests over connections to one target, and brings every Record to its end."""
 
-`Connector` opens connections. Each is given the compiled protocol of `loadgen.core.stamped_connection`, and kept in
-`IdleConnections`, so that a send is a pop and a write in place: no task, future or coroutine per request. While a run
-is on the clock, connections are opened in the background in place of those that have grown old, so that requests do not
-wait for one. aiohttp's reader decodes compressed bodies.
-"""
+# `Connector` opens connections. Each is given the compiled protocol of `loadgen.core.stamped_connection`, and kept in
+# `IdleConnections`, so that a send is a pop and a write in place: no task, future or coroutine per request. While a run
+# is on the clock, connections are opened in the background in place of those that have grown old, so that requests do
+# not wait for one. aiohttp's reader decodes compressed bodies.
 
 import asyncio
 from collections.abc import Callable

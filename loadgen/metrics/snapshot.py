@@ -335,11 +335,9 @@ class Snapshot:
 
 
 def first_examples(examples: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the few that are kept: the first of the schedule, not the first to end.
-
-    So parts merge into what the whole would have kept, and records make the report of the run, in which requests that
-    were never sent were the first to end.
-    """
+    """Return the few that are kept: the first of the schedule, not the first to end."""
+    # So parts merge into what the whole would have kept, and records make the report of the run, in which requests that
+    # were never sent were the first to end.
     return sorted(examples, key=lambda one: int(one["index"]))[: Snapshot.EXAMPLES]
 
 

@@ -42,17 +42,6 @@ def _percentile(histogram: Histogram, p: float, failed: int) -> float | None:
 def client_error_ms(snapshot: Snapshot, name: str, statistic: str, failed: int = 0) -> float | None:
     """Compute how far a statistic of a latency can be from the truth because of the client.
 
-    It is the distance to the same statistic of the least, or of the greatest, that each value may truly have been. For
-    the mean of gaps there is a closer bound, since the gaps of an answer add up to its stream, from the first token to
-    the last: whatever is added to one gap is taken from the next. So the mean gap is the streams' total length divided
-    by the number of gaps, and only first and last tokens can move it. That length is E2EL minus TTFT, both of which are
-    known with their bounds:
-
-        least    = (total of the least E2EL    - total of the greatest TTFT) / gaps
-        greatest = (total of the greatest E2EL - total of the least TTFT)    / gaps
-
-    Without it, the bound would add up the same uncertain time once for each token that was read in it.
-
     Args:
         name: The latency, one of `snapshot.LATENCIES`.
         statistic: mean, median, max or a percentile such as p99.
@@ -62,6 +51,16 @@ def client_error_ms(snapshot: Snapshot, name: str, statistic: str, failed: int =
         Milliseconds; None where the statistic was not measured, lies among failed requests, or is of a file that does
         not say how late its stamps may be.
     """
+    # It is the distance to the same statistic of the least, or of the greatest, that each value may truly have been.
+    # For the mean of gaps there is a closer bound, since the gaps of an answer add up to its stream, from the first
+    # token to the last: whatever is added to one gap is taken from the next. So the mean gap is the streams' total
+    # length divided by the number of gaps, and only first and last tokens can move it. That length is E2EL minus TTFT,
+    # both of which are known with their bounds:
+    #
+    #     least    = (total of the least E2EL    - total of the greatest TTFT) / gaps
+    #     greatest = (total of the greatest E2EL - total of the least TTFT)    / gaps
+    #
+    # Without it, the bound would add up the same uncertain time once for each token that was read in it.
     if snapshot.counters["unbounded_events"]:
         return None
     value, least, greatest = (

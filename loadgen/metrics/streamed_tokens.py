@@ -97,10 +97,8 @@ def _medians(rows: Iterable[tuple[float, ...]]) -> list[float]:
 
 
 def with_sampled_tpot(snapshot: Snapshot) -> Snapshot:
-    """Return a snapshot with TPOT over the streamed tokens of the sample, where usage counts tokens never streamed.
-
-    Whether it does is a matter of the whole sample, so that all targets and classes have the same TPOT.
-    """
+    """Return a snapshot with TPOT over the streamed tokens of the sample, where usage counts tokens never streamed."""
+    # Whether it does is a matter of the whole sample, so that all targets and classes have the same TPOT.
     comparison = Comparison.of(snapshot)
     return _over_sample(snapshot) if comparison is not None and comparison.hides else snapshot
 

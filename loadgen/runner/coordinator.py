@@ -1,7 +1,6 @@
-"""Coordinates the part of a run that is on the clock: chooses who carries it out, and has all take each step at once.
+"""Coordinates the part of a run that is on the clock: chooses who carries it out, and has all take each step at once."""
 
-Light to import, as `participant` is.
-"""
+# Light to import, as `participant` is.
 
 import logging
 from collections.abc import Awaitable

@@ -40,13 +40,13 @@ class FoundSource(NamedTuple):
 class MetricsScraper:
     """A process that scrapes server metrics once a second, as long as the context.
 
-    It is no thread, which would share the interpreter's lock with the loop that measures. The process writes scrapes to
-    a file, so that the loop reads two messages of it in a run, both off the clock. Where it fails or dies, the run goes
-    on.
-
     Args:
         order: What to scrape; None: nothing, and there is no process.
     """
+
+    # It is no thread, which would share the interpreter's lock with the loop that measures. The process writes scrapes
+    # to a file, so that the loop reads two messages of it in a run, both off the clock. Where it fails or dies, the run
+    # goes on.
 
     def __init__(self, order: ScrapeOrder | None) -> None:
         self._order = order

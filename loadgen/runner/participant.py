@@ -1,7 +1,6 @@
-"""Participants of a run: a loop in this process, a proxy of one elsewhere, or a group of them. All take the same steps.
+"""Participants of a run: a loop in this process, a proxy of one elsewhere, or a group of them. All take the same steps."""
 
-Light to import, so that a command can start its workers first and import the rest meanwhile.
-"""
+# Light to import, so that a command can start its workers first and import the rest meanwhile.
 
 import asyncio
 from abc import abstractmethod
@@ -59,10 +58,8 @@ class Participant(Protocol):
         """Return how far it is."""
 
     def snapshot(self) -> "Snapshot | None":
-        """Return what was measured so far; None before the clock starts, and where the loop is in another process.
-
-        To send a snapshot takes longer than a loop that stamps tokens can wait.
-        """
+        """Return what was measured so far; None before the clock starts, and where the loop is in another process."""
+        # To send a snapshot takes longer than a loop that stamps tokens can wait.
         return None
 
     def stop(self, reason: str) -> None:

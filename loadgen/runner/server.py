@@ -150,11 +150,9 @@ async def _first_answer(base: str, settings: RunSettings, on_progress: OnProgres
 
 
 def _require_models_of_classes(settings: RunSettings, base: str, listed: Sequence[str]) -> None:
-    """Refuse a class that asks a model by its name which the server does not list.
-
-    A server that lists nothing may have it. So may one that is asked for adapters (`--lora-modules`): it may load them
-    when they are first asked for, or get their names in another field.
-    """
+    """Refuse a class that asks a model by its name which the server does not list."""
+    # A server that lists nothing may have it. So may one that is asked for adapters (`--lora-modules`): it may load
+    # them when they are first asked for, or get their names in another field.
     fields = (endpoints.find(settings).adapter_field, *(settings.extra_body or ()))
     for one in settings.request_classes if settings.classes and LORA_PATH not in fields else ():
         if one.model is not None and listed and one.model not in listed:

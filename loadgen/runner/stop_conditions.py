@@ -1,7 +1,6 @@
-"""`StopConditions`: whether the progress of a run meets a condition of `--stop-when`.
+"""`StopConditions`: whether the progress of a run meets a condition of `--stop-when`."""
 
-Light to import, as `participant` is.
-"""
+# Light to import, as `participant` is.
 
 import math
 from collections import deque

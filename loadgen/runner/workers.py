@@ -1,7 +1,6 @@
-"""Workers: processes that share the requests of a run, each with an event loop of its own.
+"""Workers: processes that share the requests of a run, each with an event loop of its own."""
 
-Light to import, as `participant` is.
-"""
+# Light to import, as `participant` is.
 
 import asyncio
 import contextlib

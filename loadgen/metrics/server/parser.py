@@ -43,11 +43,10 @@ class Unreadable(ValueError):
 def read(body: bytes) -> Reading:
     """Parse the answer of any engine; the reading is empty where it has none of the known names.
 
-    Only lines with known names are parsed: a server may have thousands of others.
-
     Raises:
         Unreadable: A line with a known name cannot be parsed, or the JSON is none of iteration statistics.
     """
+    # Only lines with known names are parsed: a server may have thousands of others.
     if is_json(body):
         return _reading(_of_iterations(body))
     return _reading(_of_text(b"\n".join(line[0] for line in _LINE.finditer(body) if line[1] in _NAMES)))

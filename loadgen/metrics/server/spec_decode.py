@@ -20,10 +20,8 @@ class SpecDecode:
 
     @classmethod
     def of(cls, telemetry: Telemetry) -> Self | None:
-        """Compute it; None where nothing was drafted, or no server reports it.
-
-        SGLang has no counters but gauges of the last batch, of which the means over the scrapes are taken.
-        """
+        """Compute it; None where nothing was drafted, or no server reports it."""
+        # SGLang has no counters but gauges of the last batch, of which the means over the scrapes are taken.
         drafts, drafted, accepted = map(telemetry.increase, ("drafts", "drafted_tokens", "accepted_tokens"))
         length = 1 + accepted / drafts if drafts and accepted is not None else None
         if length is None and (batches := telemetry.levels("batch_accept_length")):

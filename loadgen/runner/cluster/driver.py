@@ -1,8 +1,7 @@
-"""Machines of a Ray cluster that share the requests of a run, each with workers of its own: the side that coordinates.
+"""Machines of a Ray cluster that share the requests of a run, each with workers of its own: the side that coordinates."""
 
-Ray carries the job, the files of the requests and what was measured; a run is shared, started and merged as among the
-workers of one machine.
-"""
+# Ray carries the job, the files of the requests and what was measured; a run is shared, started and merged as among the
+# workers of one machine.
 
 import asyncio
 import contextlib
