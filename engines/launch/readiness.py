@@ -57,16 +57,11 @@ def health_problem(
 def readiness_problem(
     base_url: str,
     model: str,
-    timeout_s: float,
-    on_wait: Callable[[], object],
-    chat: bool | None = None,
+    timeout_s: float,  # for the token, s; the first one may take a minute
+    on_wait: Callable[[], object],  # called twice a second meanwhile
+    chat: bool | None = None,  # whether to ask a chat, or a completion; None: what the server has
 ) -> str | None:
     """Return why a healthy server is not ready yet; None once it has answered with one token, embedding or score.
-
-    Args:
-        timeout_s: For the token, s; the first one may take a minute.
-        on_wait: Called twice a second meanwhile.
-        chat: Whether to ask a chat, or a completion; None: what the server has.
 
     Raises:
         NoToken: It has answered without a token.

@@ -30,14 +30,12 @@ def stop_and_verify(
     engine: str,
     process: SupervisedProcess,
     run_id: str,
+    # its port; None if it has never answered there, since another program may hold the port
     reservation: Reservation | None,
     gpu_memory: GpuMemory,
     grace_s: float,
 ) -> None:
     """Send SIGTERM to the process group, after `grace_s` SIGKILL to every descendant, and check that nothing is left.
-
-    Args:
-        reservation: Its port; None if it has never answered there, since another program may hold the port.
 
     Raises:
         Leaked: Something is left.

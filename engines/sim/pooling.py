@@ -73,22 +73,16 @@ class Batch:
 
 
 def vectors(
-    prefix: str,
-    kind: str,
-    member: str,
+    prefix: str,  # prefix of the answer's id
+    kind: str,  # the field `object` of each result
+    member: str,  # the field of each result that has the vector
     body: dict[str, Any],
     client: Client,
     settings: SimSettings,
     answer_id: str,
     created: int,
 ) -> Answer:
-    """Answer a request for a vector of each input.
-
-    Args:
-        prefix: Prefix of the answer's id.
-        kind: The field `object` of each result.
-        member: The field of each result that has the vector.
-    """
+    """Answer a request for a vector of each input."""
     check_model(body, settings.model_names)
     encoding = body.get("encoding_format") or "float"
     if encoding not in VECTORS:

@@ -1,7 +1,6 @@
-"""The file format of captured responses; docs/capture.md describes it.
+"""The file format of captured responses; docs/capture.md describes it."""
 
-JSON lines: one with what the file is, then one per response. A read is text where it is text, else base64.
-"""
+# JSON lines: one with what the file is, then one per response. A read is text where it is text, else base64.
 
 import base64
 import contextlib

@@ -14,17 +14,13 @@ LOOKED_AT_ONCE = 200  # connections: a tenth of a millisecond
 
 
 class LimitWatch:
-    """Looks at requests in flight no more often than one of them can pass a limit.
-
-    Args:
-        active: The connections with a request in flight, at any time.
-        abandon: Called as abandon(connection, outcome, detail) to end a request.
-    """
+    """Looks at requests in flight no more often than one of them can pass a limit."""
 
     def __init__(
         self,
-        active: Collection[Connection],
+        active: Collection[Connection],  # the connections with a request in flight, at any time
         timeouts: Timeouts,
+        # called as abandon(connection, outcome, detail) to end a request
         abandon: Callable[[Connection, Outcome, str], None],
     ) -> None:
         self._active, self._timeouts, self._abandon = active, timeouts, abandon

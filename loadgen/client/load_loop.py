@@ -45,15 +45,6 @@ class Sender(Protocol):
 class Load:
     """One schedule, sent over one transport into one recorder.
 
-    Args:
-        transport: Sends requests; its `on_end` is taken.
-        stripe: Which of them are sent here, and when they are due.
-        clock: The clock of the due times, and of the transport.
-        on_record: Called with every record as it ends, e.g. to write it out.
-        count_tokens: Counts the tokens of texts, for answers that the server does not count, and for a sample of those
-            whose events show fewer tokens than it counts. It is slow, and returns None where it cannot count.
-        partition: Which of those that share the run it is: its share of the cap and of the sample.
-
     Attributes:
         pacer: Hands out the requests when they are due.
         closed_loop: Whether a request is due when a slot is free for it.
@@ -62,15 +53,17 @@ class Load:
     def __init__(
         self,
         settings: RunSettings,
-        transport: Sender,
+        transport: Sender,  # sends requests; its `on_end` is taken
         requests: Requests,
         recorder: Recorder,
-        stripe: Stripe,
-        clock: Clock = KERNEL,
+        stripe: Stripe,  # which of them are sent here, and when they are due
+        clock: Clock = KERNEL,  # the clock of the due times, and of the transport
         *,
-        on_record: Callable[[Record], None] | None = None,
+        on_record: Callable[[Record], None] | None = None,  # called with every record as it ends, e.g. to write it out
+        # counts the tokens of texts, for answers that the server does not count, and for a sample of those whose events
+        # show fewer tokens than it counts. It is slow, and returns None where it cannot count
         count_tokens: Callable[[list[str]], list[int] | None] | None = None,
-        partition: Partition = WHOLE,
+        partition: Partition = WHOLE,  # which of those that share the run it is: its share of the cap and of the sample
     ) -> None:
         self._transport, self._requests, self._recorder, self._clock = transport, requests, recorder, clock
         self._index = index = stripe.numbers
@@ -101,7 +94,8 @@ class Load:
             clock=clock,
         )
         # when the last request is due, on the clock; None where that depends on the answers
-        self.sending_s = None if following else settings.duration if closed_loop else _last_s(stripe)
+        last_s = settings.duration if closed_loop else max(stripe.due, default=0) / NS_PER_S
+        self.sending_s = None if following else last_s
         self._streamed_before, self._sent_before = transport.hook.tokens, transport.hook.sends
         self._sessions = OpenSessions(requests, index[-1] + 1) if has_sessions else None
         token = settings.session_token if has_sessions else None
@@ -170,10 +164,8 @@ class Load:
             raise self._failure
 
     async def count(self) -> None:
-        """Count the tokens of answers that the server did not count, and record these; call once all have ended.
-
-        Where the server counts more than events showed, the sample is tokenized, too.
-        """
+        """Count the tokens of answers that the server did not count, and record these; call once all have ended."""
+        # Where the server counts more than events showed, the sample is tokenized, too.
         self.tokenized = await self._tokens_of(self._uncounted)
         if self._sample.is_in_doubt:
             self.sampled = await self._tokens_of(self._sample.records)
@@ -266,7 +258,9 @@ class Load:
             if not self.pacer.all_sent.is_set():  # else what would follow was counted as cancelled
                 continues = self._sessions is not None and self._continue_session(self._sessions, record)
                 if self._population is not None and not continues:
-                    self._begin_next(self._population, record)
+                    session = self._population.next_session(record.closed)  # of the same user
+                    if session is not None:
+                        self.pacer.follow(*session)
             self.pacer.release()
             if not self.in_flight and self.pacer.all_sent.is_set():
                 self._drained.set()
@@ -279,12 +273,6 @@ class Load:
             self._failure = error
             self.pacer.stop()
             self._drained.set()
-
-    def _begin_next(self, population: Population, record: Record) -> None:
-        """Have the user of a session that has ended begin another one, where one is left."""
-        session = population.next_session(record.closed)
-        if session is not None:
-            self.pacer.follow(*session)
 
     def _continue_session(self, sessions: OpenSessions, record: Record) -> bool:
         """Have the requests follow that are due after this one, or none where it has failed.
@@ -320,8 +308,3 @@ def _caps(settings: RunSettings, start_ns: int, partition: Partition) -> Iterato
     if settings.concurrency_profile is not None and profile is not None:
         for at_s, level in profile.levels():
             yield start_ns + int(at_s * NS_PER_S), partition.share(level)
-
-
-def _last_s(stripe: Stripe) -> float:
-    """Return when the last request is due, in seconds; 0 where there is none."""
-    return max(stripe.due, default=0) / NS_PER_S

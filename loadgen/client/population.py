@@ -17,11 +17,11 @@ logger = logging.getLogger(__name__)
 class Population:
     """The users of one loop. A user who has ended a session begins the next one that nobody has begun.
 
-    Draws depend on the seed and the numbers of users and requests alone.
-
     Args:
         sessions: Numbers of the first requests of the sessions, ascending.
     """
+
+    # Draws depend on the seed and the numbers of users and requests alone.
 
     def __init__(self, users: Sequence[int], think: ThinkTime, seed: int, sessions: Sequence[int]) -> None:
         self._users, self._think, self._seed, self._sessions = users, think, seed, sessions

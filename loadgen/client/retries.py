@@ -28,8 +28,8 @@ class Retries:
     """Holds back what is sent again, each until its time."""
 
     def __init__(self, retry: Retry, seed: int, send: Callable[[Record], None], clock: Clock) -> None:
-        self._retry, self._seed, self._send = retry, seed, send
-        self._waiting = AlarmQueue(self._send_again, clock)
+        self._retry, self._seed = retry, seed
+        self._waiting = AlarmQueue[Record](lambda refused, at_ns: send(next_attempt(refused, at_ns)), clock)
         self._is_closed = False
 
     @classmethod
@@ -61,9 +61,6 @@ class Retries:
         """Send nothing again from now on; return the last attempts of those that wait."""
         self._is_closed = True
         return self._waiting.close()
-
-    def _send_again(self, refused: Record, at_ns: int) -> None:
-        self._send(next_attempt(refused, at_ns))
 
 
 def next_attempt(refused: Record, at_ns: int) -> Record:

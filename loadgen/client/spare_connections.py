@@ -18,25 +18,17 @@ SENDS_UNTIL_KNOWN = 2
 
 
 class SpareConnections:
-    """Keeps connections to one target open beyond those in use.
-
-    Args:
-        idle: Where they are put, and what is retired.
-        connect: Opens one and puts it there.
-        in_use: How many connections requests use or open themselves.
-        learn: Called before each round: has `idle` learn from responses that have not ended.
-        read_loop: The read loop of the transport; it leaves the event loop its turns while a connection is opened.
-        max_connections: How many this process may have to the target in all.
-    """
+    """Keeps connections to one target open beyond those in use."""
 
     def __init__(
         self,
-        idle: IdleConnections,
-        connect: Callable[[], Coroutine[Any, Any, None]],
-        in_use: Callable[[], int],
-        learn: Callable[[], None],
+        idle: IdleConnections,  # where they are put, and what is retired
+        connect: Callable[[], Coroutine[Any, Any, None]],  # opens one and puts it there
+        in_use: Callable[[], int],  # how many connections requests use or open themselves
+        learn: Callable[[], None],  # called before each round: has `idle` learn from responses that have not ended
+        # the read loop of the transport; it leaves the event loop its turns while a connection is opened
         read_loop: ReadLoop,
-        max_connections: int,
+        max_connections: int,  # how many this process may have to the target in all
     ) -> None:
         self._idle, self._connect, self._in_use, self._read_loop = idle, connect, in_use, read_loop
         self._learn = learn

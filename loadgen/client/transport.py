@@ -41,20 +41,16 @@ HELD_NS = 500_000_000  # a proxy accepts at once and closes only when it has fou
 
 
 class Transport:
-    """The connections of a run to one target.
-
-    Args:
-        read_loop: The read loop of the other targets' transports in the same event loop; by default a new one.
-        sources: Where its connections come from; by default the system chooses.
-        max_connections: How many it may have open; by default as many as a process can have to one server.
-    """
+    """The connections of a run to one target."""
 
     def __init__(
         self,
         target: Target,
         timeouts: Timeouts,
+        # the read loop of the other targets' transports in the same event loop; by default a new one
         read_loop: ReadLoop | None = None,
-        sources: SourceAddresses | None = None,
+        sources: SourceAddresses | None = None,  # where its connections come from; by default the system chooses
+        # how many it may have open; by default as many as a process can have to one server
         max_connections: int | None = None,
     ) -> None:
         self.target, self.timeouts = target, timeouts
@@ -106,10 +102,8 @@ class Transport:
         return self._idle.reusable
 
     async def warm(self, count: int) -> int:
-        """Open connections ahead of the requests until `count` can be used; return how many there are.
-
-        Those that are open can be used where it is cancelled, too.
-        """
+        """Open connections ahead of the requests until `count` can be used; return how many there are."""
+        # Those that are open can be used where it is cancelled, too.
         while rest_s := self._idle.rest_left_s(now_ns()):  # noqa: ASYNC110 - it waits for time to pass
             await asyncio.sleep(rest_s)
         self._idle.retire(now_ns())

@@ -48,22 +48,16 @@ _BLOCK_BYTES = ROW.size * 8192
 
 
 class Recorder:
-    """Counts the requests of one run, or of one worker's part of it.
-
-    Args:
-        limits: The --goodput limits: metric (ttft, tpot, e2el) to ns.
-        from_due: Whether those limits, and latencies over time, count from due (else from sent).
-        detailed: Keep every request's lengths, latencies and text.
-    """
+    """Counts the requests of one run, or of one worker's part of it."""
 
     def __init__(
         self,
         start_ns: int,
         scheduled: int,
         *,
-        limits: Mapping[str, int] | None = None,
-        from_due: bool = True,
-        detailed: bool = False,
+        limits: Mapping[str, int] | None = None,  # the --goodput limits: metric (ttft, tpot, e2el) to ns
+        from_due: bool = True,  # whether those limits, and latencies over time, count from due (else from sent)
+        detailed: bool = False,  # keep every request's lengths, latencies and text
     ) -> None:
         self.start_ns, self.scheduled = start_ns, scheduled
         self._latencies = {name: Latency() for name in LATENCIES}

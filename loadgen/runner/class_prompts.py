@@ -1,4 +1,4 @@
-"""Prompts of a run whose classes have data sets of their own: one source for each, dealt out by the class of a session."""
+"""Prompts of a run whose classes have data sets of their own: one source for each, dealt out by class."""
 
 # Classes without data of their own share the data set of the run, so none of its prompts is sent twice.
 
@@ -23,7 +23,7 @@ from loadgen.workload.target import Target
 def prompts_of_run(
     settings: RunSettings,
     target: Target,
-    count: int,
+    count: int,  # how many prompts, or sessions, are due, as far as that is known beforehand
     template_tokens: TemplateTokens | None = None,
     *,
     salt: str | None = None,
@@ -32,7 +32,6 @@ def prompts_of_run(
 
     Args:
         settings, target, template_tokens, salt: As for `PromptSource.named`.
-        count: How many prompts, or sessions, are due, as far as that is known beforehand.
 
     Raises:
         BadInput: The settings cannot be met.
@@ -85,18 +84,12 @@ def _derived(seed: int, number: int) -> int:
 
 def _dealt(
     settings: RunSettings,
-    numbers: Sequence[int],
+    numbers: Sequence[int],  # the source of each class
     sources: Sequence[PromptSource],
-    drawn: Sequence[int],
-    draws: Iterator[int],
+    drawn: Sequence[int],  # the class of each session of the run
+    draws: Iterator[int],  # the classes of those beyond
 ) -> PromptSource:
-    """Deal sessions of several sources out, in the order of the classes that are drawn.
-
-    Args:
-        numbers: The source of each class.
-        drawn: The class of each session of the run.
-        draws: The classes of those beyond.
-    """
+    """Deal sessions of several sources out, in the order of the classes that are drawn."""
     counts, taken = ClassCounts(settings), [0] * len(sources)
 
     def deal(classes: Iterable[int], streams: Iterable[Iterator[Prompt]]) -> Iterator[Prompt]:

@@ -1,4 +1,4 @@
-"""Coordinates the part of a run that is on the clock: chooses who carries it out, and has all take each step at once."""
+"""Coordinates the part of a run that is on the clock: who carries it out, and takes each step at once."""
 
 # Light to import, as `participant` is.
 
@@ -57,9 +57,6 @@ async def coordinate(
 ) -> "Measurement":
     """Have a participant carry out a job, and do what is done once in every run.
 
-    That is scraping server metrics, calls to the servers before and after, setting the clock, ending a run whose
-    servers are gone or that meets a condition of --stop-when, and writing the trailer of the records.
-
     Args:
         participant: Open, and without a job.
         prepared: Awaited until the requests lie in the job's folder.
@@ -69,6 +66,8 @@ async def coordinate(
         BadInput: A server refuses a call before the clock started.
         LoadgenError: Something failed before the clock started; or all participants died, and nothing was recovered.
     """
+    # That is scraping server metrics, calls to the servers before and after, setting the clock, ending a run whose
+    # servers are gone or that meets a condition of --stop-when, and writing the trailer of the records.
     from loadgen.metrics.records.shards import write_trailer
     from loadgen.metrics.server.telemetry import LatestServerMetrics, Telemetry
     from loadgen.metrics.snapshot import LoopTotals

@@ -1,9 +1,8 @@
-"""The metrics scraper process: scrapes server metrics once a second, so that no measuring process has to.
+"""The metrics scraper process: scrapes server metrics once a second, so that no measuring process has to."""
 
-`python -m loadgen.runner.metrics_scraper_main` reads messages, a ScrapeOrder each. After it come the lines `first`
-and `last`; it answers None to each once it is done, and scrapes every second in between. It writes each scrape to a
-file at once, so that scrapes outlive every process.
-"""
+# `python -m loadgen.runner.metrics_scraper_main` reads messages, a ScrapeOrder each. After it come the lines `first`
+# and `last`; it answers None to each once it is done, and scrapes every second in between. It writes each scrape to a
+# file at once, so that scrapes outlive every process.
 
 import asyncio
 import contextlib

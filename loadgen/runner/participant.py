@@ -1,4 +1,4 @@
-"""Participants of a run: a loop in this process, a proxy of one elsewhere, or a group of them. All take the same steps."""
+"""Participants of a run, which take the same steps: a loop in this process, a proxy of one elsewhere, or a group."""
 
 # Light to import, so that a command can start its workers first and import the rest meanwhile.
 

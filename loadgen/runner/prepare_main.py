@@ -1,10 +1,9 @@
-"""The preparer process: writes the requests of a run to its folder.
+"""The preparer process: writes the requests of a run to its folder."""
 
-`python -m loadgen.runner.prepare_main` reads messages, a PrepareOrder each, and answers with messages: the number of
-requests written so far, and then None, or the error that stopped it. Where further requests are wanted while the clock
-runs, that was the last order: each further message is the row that the run has reached, and requests are written until
-enough lie ahead of it.
-"""
+# `python -m loadgen.runner.prepare_main` reads messages, a PrepareOrder each, and answers with messages: the number of
+# requests written so far, and then None, or the error that stopped it. Where further requests are wanted while the
+# clock runs, that was the last order: each further message is the row that the run has reached, and requests are
+# written until enough lie ahead of it.
 
 import contextlib
 import errno
@@ -56,22 +55,15 @@ class PrepareOrder:
 
 
 class FurtherPrompts:
-    """Appends prompts to the requests of a closed loop that time alone bounds, some way ahead of it.
-
-    Args:
-        body: Turns a prompt into the bytes of a request's body.
-        prompts: What follows those of the run.
-        prepared: How many requests there are.
-        known: The marks of those, and of all warm-up requests.
-    """
+    """Appends prompts to the requests of a closed loop that time alone bounds, some way ahead of it."""
 
     def __init__(
         self,
         folder: Path,
-        body: Callable[[Prompt], bytes],
-        prompts: Iterator[Prompt],
-        prepared: int,
-        known: set[int],
+        body: Callable[[Prompt], bytes],  # turns a prompt into the bytes of a request's body
+        prompts: Iterator[Prompt],  # what follows those of the run
+        prepared: int,  # how many requests there are
+        known: set[int],  # the marks of those, and of all warm-up requests
     ) -> None:
         self._folder, self._body, self._prompts = folder, body, prompts
         self._count, self._known = prepared, known

@@ -59,18 +59,14 @@ class PromptSource:
         cls,
         settings: RunSettings,
         target: Target,
-        count: int,
+        count: int,  # how many are due, as far as that is known beforehand
+        # tokens that the chat template adds to a prompt; None: unknown before the run
         template_tokens: TemplateTokens | None = None,
         *,
-        asks: bool = True,
+        asks: bool = True,  # whether the server may be asked for them
         salt: str | None = None,
     ) -> "PromptSource":
         """Open the data set that the settings name.
-
-        Args:
-            count: How many are due, as far as that is known beforehand.
-            template_tokens: Tokens that the chat template adds to a prompt; None: unknown before the run.
-            asks: Whether the server may be asked for them.
 
         Raises:
             BadInput: The settings cannot be met.

@@ -38,29 +38,26 @@ if TYPE_CHECKING:
 
 
 async def run(
+    # what to do; by default, and with no server named, the built-in simulator is measured
     settings: RunSettings | None = None,
     *,
+    # the server, where it serves already, with the settings of this run as they are for it
     server: Server | None = None,
-    dataset: Dataset | None = None,
+    dataset: Dataset | None = None,  # prompts of your own, instead of the ones the settings name
     on_progress: OnProgress = lambda progress: None,
+    # carries out the run, where the caller has opened it; by default the running loop, or the processes and machines
+    # that the settings ask for
     participant: Participant | None = None,
+    # the process that prepares the prompts of the settings, where it was started already
     preparer: Preparer | None = None,
+    # a file for the records, of bounded size, where the settings name none: what is left of a run whose measuring
+    # process dies
     journal: Path | None = None,
 ) -> "Result":
     """Carry out one run in the running event loop.
 
     Cancelling it ends every request and leaves no result; what had ended by then is kept only where `settings.records`
     or `journal` names a file, of which `from_records` makes a partial one.
-
-    Args:
-        settings: What to do; by default, and with no server named, the built-in simulator is measured.
-        server: The server, where it serves already, with the settings of this run as they are for it.
-        dataset: Prompts of your own, instead of the ones the settings name.
-        participant: Carries out the run, where the caller has opened it; by default the running loop, or the
-            processes and machines that the settings ask for.
-        preparer: The process that prepares the prompts of the settings, where it was started already.
-        journal: A file for the records, of bounded size, where the settings name none: what is left of a run whose
-            measuring process dies.
 
     Raises:
         BadInput: A setting that cannot be used; nothing was sent.

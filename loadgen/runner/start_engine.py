@@ -38,8 +38,6 @@ async def start_engine_server(
 ) -> AsyncIterator[Server]:
     """Start the replicas of a run's engine, wait until all are ready, and stop them after the block.
 
-    A replica that fails for a reason that may pass is started once more.
-
     Args:
         check: Called with the settings of the run on the engine, while the engine starts, which may take minutes.
 
@@ -47,6 +45,7 @@ async def start_engine_server(
         BadInput: The engine is unknown or cannot be started like this, or `check` raises it.
         EngineError: A replica does not become ready, or is not stopped completely.
     """
+    # A replica that fails for a reason that may pass is started once more.
     name = settings.engine or SIMULATOR
     engine, launcher = find("engines", name), find("launchers", "local")()
     served_name = (f"served_name={settings.served_model_name}",) if settings.served_model_name else ()
@@ -118,22 +117,15 @@ class EngineSession:
 @contextlib.asynccontextmanager
 async def start_engines(
     engine: Any,
-    begins: Sequence[Callable[[], Any]],
-    timeout_s: float,
+    begins: Sequence[Callable[[], Any]],  # functions that start one replica each, and return its process
+    timeout_s: float,  # maximum start-up time of each, s
     on_progress: OnProgress,
     *,
-    check: Callable[[Any], None] = lambda process: None,
-    tries: int = 1,
-    chat: bool | None = None,
+    check: Callable[[Any], None] = lambda process: None,  # called with each process as soon as it is started
+    tries: int = 1,  # maximum number of starts of a replica that fails for a reason that may pass
+    chat: bool | None = None,  # whether to ask each a chat, or a completion, to see that it is ready; None: what it has
 ) -> AsyncIterator[EngineSession]:
     """Start replicas of an engine, wait until all are ready, and stop them after the block.
-
-    Args:
-        begins: Functions that start one replica each, and return its process.
-        timeout_s: Maximum start-up time of each, s.
-        check: Called with each process as soon as it is started.
-        tries: Maximum number of starts of a replica that fails for a reason that may pass.
-        chat: Whether to ask each a chat, or a completion, to see that it is ready; None: what it has.
 
     Raises:
         EngineError: A replica does not become ready, or is not stopped completely.

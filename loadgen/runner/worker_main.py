@@ -1,10 +1,9 @@
-"""The worker process: carries out one partition of a run in its own event loop, and draws nothing.
+"""The worker process: carries out one partition of a run in its own event loop, and draws nothing."""
 
-`python -m loadgen.runner.worker_main` reads messages: ("begin", job), then the further STEPS of a participant, each a
-name and arguments. Each step is answered with the progress after it, and with its result or its error. ("stop", reason)
-and ("abort", reason) may come at any time and have no answer. In between the process sends its progress several times a
-second, as long as the other side reads it.
-"""
+# `python -m loadgen.runner.worker_main` reads messages: ("begin", job), then the further STEPS of a participant, each a
+# name and arguments. Each step is answered with the progress after it, and with its result or its error. ("stop",
+# reason) and ("abort", reason) may come at any time and have no answer. In between the process sends its progress
+# several times a second, as long as the other side reads it.
 
 import asyncio
 import sys

@@ -1,7 +1,6 @@
-"""Shards of a records file: each worker of a run writes its own file, and they are joined at the end.
+"""Shards of a records file: each worker of a run writes its own file, and they are joined at the end."""
 
-The first worker writes to the path of the whole, every other one to a file beside it.
-"""
+# The first worker writes to the path of the whole, every other one to a file beside it.
 
 import contextlib
 import glob

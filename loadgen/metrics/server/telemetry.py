@@ -111,10 +111,8 @@ class Telemetry:
         return sum(batches) / len(batches) if batches else None
 
     def course(self, quantity: str) -> list[tuple[float, float]]:
-        """Return a gauge over time, as pairs of seconds after the clock started and value.
-
-        There is one for each scrape between first and last in which every source had it.
-        """
+        """Return a gauge over time, as pairs of seconds after the clock started and value."""
+        # There is one for each scrape between first and last in which every source had it.
         if not self.sources:
             return []
         first = self.sources[0]

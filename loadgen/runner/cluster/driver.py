@@ -1,4 +1,4 @@
-"""Machines of a Ray cluster that share the requests of a run, each with workers of its own: the side that coordinates."""
+"""Machines of a Ray cluster that share a run, each with workers of its own: the side that coordinates."""
 
 # Ray carries the job, the files of the requests and what was measured; a run is shared, started and merged as among the
 # workers of one machine.
