@@ -130,7 +130,6 @@ def _parser(engine: Engine) -> argparse.ArgumentParser:
 
 
 def _mapping(text: str) -> dict[str, Any]:
-    """Parse a JSON object, as `type=` of an argument."""
     try:
         value = json.loads(text)
     except ValueError:

@@ -153,7 +153,6 @@ def _derived(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fixed(model: str, served_name: str, place: Place, world: int) -> dict[Path, dict[str, Any]]:
-    """Return the entries that no flag sets, by their section."""
     return {
         SERVER: {
             "ipAddress": place.host,

@@ -40,18 +40,15 @@ class Simulator(CommandEngine):
             BadInput: As `Engine.launch`, and if the simulator would refuse its command line.
         """
         launch = super().launch(model, knobs, raw, place)
-        self._check(launch)
+        from loadgen.engines.sim import command_line, deployment  # slow to import
+
+        with contextlib.suppress(deployment.StartFailed):  # it starts, and then fails as a real engine does
+            command_line.read(launch.argv[len(self.head) :], add_help=False)
         template = [
             values[0] for name, *values in self.table.flag_syntax.parse(raw) if name == TEMPLATE_FLAG and values
         ]
         tokens = int(template[-1]) if template and template[-1].isdecimal() else 0
         return replace(launch, tokenizer=str(TOKENIZER), template_tokens=tokens)
-
-    def _check(self, launch: Launch) -> None:
-        from loadgen.engines.sim import command_line, deployment  # slow to import
-
-        with contextlib.suppress(deployment.StartFailed):  # it starts, and then fails as a real engine does
-            command_line.read(launch.argv[len(self.head) :], add_help=False)
 
 
 engine: Engine = Simulator(

@@ -111,14 +111,13 @@ class EngineFailed(EngineError):
 def diagnose(text: str, code: int | None, *, was_ready: bool = False) -> Crash:
     """Return why an engine ended.
 
-    The cause is the earliest exception that does not wrap another one: that of the rank that failed first. Among it and
-    the exceptions raised while it was handled, the first one with a known kind counts. Without exceptions, the earliest
-    error message with a known kind counts.
-
     Args:
         text: The engine's log, from the beginning.
         code: The exit code; negative: the signal that ended it.
     """
+    # The cause is the earliest exception that does not wrap another one: that of the rank that failed first. Among it
+    # and the exceptions raised while it was handled, the first one with a known kind counts. Without exceptions, the
+    # earliest error message with a known kind counts.
     cause = complaint(text)
     ended = _describe_exit(code)
     if cause is None:
@@ -186,7 +185,6 @@ def _causes(text: str) -> list[str]:
 
 
 def _with_message(exception: str, following: Sequence[str]) -> str:
-    """Return an exception with the message that stands in the lines after its first."""
     messages = (line for line in map(stripped, following) if " " in line)
     return f"{exception}: {next(messages, '')}" if VALIDATION_ERROR.fullmatch(exception) else exception
 

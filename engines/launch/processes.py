@@ -81,10 +81,8 @@ def descendants(pid: int) -> list[int]:
 
 
 def tagged(run_id: str) -> list[Process]:
-    """Return the processes with `LOADGEN_RUN_ID=run_id` in their environment, without this one.
-
-    A program that overwrites its environment with its title is not found.
-    """
+    """Return the processes with `LOADGEN_RUN_ID=run_id` in their environment, without this one."""
+    # A program that overwrites its environment with its title is not found.
     wanted = f"{TAG}={run_id}".encode()
     found = []
     for pid in process_ids():

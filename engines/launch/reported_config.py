@@ -20,12 +20,11 @@ class Difference:
 def differences(argv: Sequence[str], reported: Any) -> list[Difference]:
     """Return the flags of a command for which the server reports another value.
 
-    Only flags with one value can be compared, and only if the server reports the same name, at any depth. If it reports
-    a name several times, one equal value is enough.
-
     Args:
         reported: The JSON of the engine's `resolved` probe.
     """
+    # Only flags with one value can be compared, and only if the server reports the same name, at any depth. If it
+    # reports a name several times, one equal value is enough.
     values: dict[str, list[Any]] = {}
     for name, value in _leaves(reported):
         values.setdefault(name, []).append(value)

@@ -209,10 +209,8 @@ class Scheduler(Generic[S]):
         return progress
 
     def _make_room_for_decodes(self) -> bool:
-        """Preempt sequences until all other decodes have room; return whether any was preempted.
-
-        Those of the highest number of a priority go first, and of these the one admitted last.
-        """
+        """Preempt sequences until all other decodes have room; return whether any was preempted."""
+        # Those of the highest number of a priority go first, and of these the one admitted last.
         before = self.preemptions
         while self.kv_tokens + len(self._decoding) > self.limits.num_kv_tokens:
             latest_first = (*reversed(self._prefilling), *reversed(self._decoding))

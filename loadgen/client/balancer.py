@@ -49,7 +49,7 @@ class Balancer:
 
     @property
     def on_end(self) -> Callable[[Record], None]:
-        """Called once with every Record that was given to `send`, when it has its outcome."""
+        """As of a `Transport`."""
         return self._on_end
 
     @on_end.setter
@@ -69,20 +69,17 @@ class Balancer:
         return sum(transport.spare_opened for transport in self._transports)
 
     async def open(self) -> None:
-        """Prepare to connect; call in the loop that will send."""
+        """As `Transport.open`."""
         for transport in self._transports:
             await transport.open()
 
     async def warm(self, count: int) -> int:
-        """Open connections until `count` are ready, as many to each target that is sent to.
-
-        Returns how many are ready.
-        """
+        """As `Transport.warm`, as many to each target that is sent to."""
         each = -(-count // len(self._used))
         return sum(await asyncio.gather(*(transport.warm(each) for transport in self._used)))
 
     def keep_spare(self, count: int) -> None:
-        """Keep up to `count` connections ready from now on, as many to each target that is sent to."""
+        """As `Transport.keep_spare`, as many to each target that is sent to."""
         for transport in self._used:
             transport.keep_spare(-(-count // len(self._used)))
 
@@ -93,23 +90,23 @@ class Balancer:
             self._homes = array("i", [NOWHERE]) * schedule.sessions
 
     def tap(self, tap: "Tap") -> None:
-        """Have `tap` capture all traffic from now on; call while nothing is in flight."""
+        """As `Transport.tap`."""
         for transport in self._transports:
             transport.tap(tap)
 
     def send(self, record: Record, body: bytes) -> None:
-        """Send one request now, or as soon as a connection is open, to the target whose turn it is."""
+        """As `Transport.send`, to the target whose turn it is."""
         record.target = number = self._target(record.index)
         self._in_flight[number] += 1
         self._transports[number].send(record, body)
 
     def abandon(self, outcome: Outcome, detail: str) -> None:
-        """End everything in flight with `outcome`."""
+        """As `Transport.abandon`."""
         for transport in self._transports:
             transport.abandon(outcome, detail)
 
     async def close(self) -> None:
-        """Close every connection; nothing is left open afterwards."""
+        """As `Transport.close`."""
         await asyncio.gather(*(transport.close() for transport in self._transports))
 
     def _target(self, index: int) -> int:

@@ -198,11 +198,8 @@ def patterns(headers: Mapping[str, str]) -> list[re.Pattern[bytes]]:
     """Patterns of what no file may show of responses to requests with these headers: cookies, and the secrets in the
     headers in all their spellings."""
     words = (word.encode("latin-1") for word in spellings(secrets(headers)))
-    return [SET_COOKIE, *(re.compile(rb"()(%b)" % MAYBE_CUT.join(map(re.escape, _each(word)))) for word in words)]
-
-
-def _each(data: bytes) -> Iterator[bytes]:
-    return (data[i : i + 1] for i in range(len(data)))
+    cut_anywhere = (MAYBE_CUT.join(re.escape(bytes([byte])) for byte in word) for word in words)
+    return [SET_COOKIE, *(re.compile(rb"()(%b)" % each) for each in cut_anywhere)]
 
 
 def _blank(found: re.Match[bytes]) -> bytes:

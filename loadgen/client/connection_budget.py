@@ -136,7 +136,6 @@ def max_connections(settings: RunSettings) -> int:
 
 
 def _flag_of_cap(settings: RunSettings) -> str:
-    """Return the flag that says how many requests may be in flight."""
     names = ("users", "concurrency_profile")
     return next((flag(name) for name in names if getattr(settings, name) is not None), "--max-concurrency")
 

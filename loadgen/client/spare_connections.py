@@ -89,10 +89,8 @@ class SpareConnections:
             asyncio.get_running_loop().call_soon(self._close_old)
 
     def _refill(self) -> None:
-        """Open the connections that are missing, a few at a time.
-
-        That is one where the last one failed, and none where the peer has just closed one.
-        """
+        """Open the connections that are missing, a few at a time."""
+        # That is one where the last one failed, and none where the peer has just closed one.
         if not self._count or self._idle.turned_away > self._turned_away:
             return
         short = self._wanted - self._idle.ready_for_longer(now_ns()) - len(self._opening)

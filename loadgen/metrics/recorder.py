@@ -204,7 +204,6 @@ class Recorder:
         return record.due if self._from_due else record.sent
 
     def _judge(self, record: Record) -> None:
-        """Count a request as good where it meets all --goodput limits."""
         start = self._start(record)
         self.counters["good"] += self._is_good(record, start, record.tpot_ns)
         self.counters["good_sent"] += self._is_good(record, record.sent, record.tpot_n1_ns)

@@ -19,10 +19,8 @@ OF_RANDOM_WORDS = ("random", "prefix_repetition")  # data sets that need no more
 
 
 def unknown_file(settings: RunSettings) -> Path | None:
-    """Return the tokenizer.json of a run of random words if its words are not in the cache; None in all other cases.
-
-    A tokenizer that is given by its name on the hub is not looked for.
-    """
+    """Return the tokenizer.json of a run of random words if its words are not in the cache; None in all other cases."""
+    # A tokenizer that is given by its name on the hub is not looked for.
     if settings.dataset_name not in OF_RANDOM_WORDS or settings.tokenizer is None:
         return None
     path = Path(os.path.expanduser(settings.tokenizer))

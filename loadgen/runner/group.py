@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 class Group(Participant):
     """Participants that take each step together: none takes a step before all have taken the one before.
 
-    Where one dies while the clock runs, the others send nothing more.
-
     Args:
         workers: How many loops on each machine share it.
     """
+
+    # Where one dies while the clock runs, the others send nothing more.
 
     job: "Job"
 

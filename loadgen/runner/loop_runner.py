@@ -71,7 +71,7 @@ class LoopRunner(Participant):
         await self._stack.aclose()
 
     async def begin(self, job: Job) -> None:
-        """Take the job and prepare to connect; raises as `Participant.begin`."""
+        """As `Participant.begin`."""
         self._job, settings, self._read_loop = job, job.settings, ReadLoop(self._linger_ns)
         addresses, limits = source_address.parse(settings.source_address), Timeouts.from_settings(settings)
         most = connection_budget.max_connections(settings) // len(job.targets)
@@ -95,7 +95,7 @@ class LoopRunner(Participant):
             self._probe = Probe(self._prober, settings.probe_request_rate)
 
     async def take(self, step: Step) -> None:
-        """Take a step before the clock starts; raises as `Participant.take`."""
+        """As `Participant.take`."""
         await getattr(self, step)()
 
     async def check_ready(self) -> None:
@@ -152,7 +152,7 @@ class LoopRunner(Participant):
         self._phase = "ready"
 
     async def carry_out(self, start_ns: int) -> Measurement:
-        """Send on a clock that starts at `start_ns` (CLOCK_MONOTONIC), and wait until all requests have ended."""
+        """As `Participant.carry_out`."""
         job, recorder, writer = self._job, self._begin_recording(start_ns), self._writer
         self._load = load = Load(
             job.settings,
@@ -213,7 +213,7 @@ class LoopRunner(Participant):
         return Measurement(recorder.snapshot(self._stopped), trailer)
 
     def stop(self, reason: str) -> None:
-        """Send nothing more, and let requests in flight end."""
+        """As `Participant.stop`."""
         if self._stopped is None:
             self._stopped = reason
             if self._warming is not None:

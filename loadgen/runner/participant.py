@@ -100,11 +100,11 @@ class Proxy(Participant):
         await self.call("begin", replace(job, scraping=None))
 
     async def take(self, step: Step) -> None:
-        """Have `Participant.take` called."""
+        """As `Participant.take`."""
         await self.call(step)
 
     async def carry_out(self, start_ns: int) -> "Measurement":
-        """Have `Participant.carry_out` called; recover the measurement from the records where the process dies."""
+        """As `Participant.carry_out`."""
         try:
             measurement: Measurement = await self.call("carry_out", start_ns)
         except WorkerDied as died:
@@ -122,9 +122,9 @@ class Proxy(Participant):
         return self._progress
 
     def stop(self, reason: str) -> None:
-        """Have `Participant.stop` called."""
+        """As `Participant.stop`."""
         self.send("stop", reason)
 
     def abort(self, reason: str) -> None:
-        """Have `Participant.abort` called."""
+        """As `Participant.abort`."""
         self.send("abort", reason)

@@ -122,7 +122,6 @@ class PromptSource:
         return own._classed(settings) if settings.request_classes else own
 
     def _classed(self, settings: RunSettings) -> "PromptSource":
-        """Return the same prompts, each session with its class."""
         numbers, counts = ClassDraws.from_settings(settings).numbers(), ClassCounts(settings)
         return replace(
             self,

@@ -56,13 +56,12 @@ async def run(
 ) -> "Result":
     """Carry out one run in the running event loop.
 
-    Cancelling it ends every request and leaves no result; what had ended by then is kept only where `settings.records`
-    or `journal` names a file, of which `from_records` makes a partial one.
-
     Raises:
         BadInput: A setting that cannot be used; nothing was sent.
         Unreachable: No server where the settings say, or at one of several places.
     """
+    # Cancelling it ends every request and leaves no result; what had ended by then is kept only where
+    # `settings.records` or `journal` names a file, of which `from_records` makes a partial one.
     asked = endpoints.checked(settings or RunSettings())
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(scratch_dir.scratch_folder())
@@ -78,7 +77,8 @@ async def run(
         order = PrepareOrder(
             settings,
             Target.from_settings(settings, server.model),
-            prompts_needed(settings, schedule),
+            # where time alone bounds the run, some before the clock starts
+            min(schedule.count, DEFAULT_COUNT) if is_bounded_by_time(settings) else schedule.count,
             folder,
             server.template_tokens,
             further=dataset is None and is_bounded_by_time(settings),
@@ -166,18 +166,10 @@ def _check_data(settings: RunSettings) -> None:
 
 
 def _trouble(processes: Sequence[Any]) -> str | None:
-    """Describe what is wrong with engines after the run; None if nothing is."""
     where = [f"{process.base_url} " if len(processes) > 1 else "" for process in processes]
     failed = [(one, error) for one, process in zip(where, processes, strict=True) if (error := process.trouble())]
     lines = [f"{where}{error.crash.kind}: {error.crash.cause}; its log is {error.log}" for where, error in failed]
     return "; ".join(lines) or None
-
-
-def prompts_needed(settings: RunSettings, schedule: DueTimes) -> int:
-    """Return how many requests to prepare before the clock starts: all, or some where time alone bounds them."""
-    if is_bounded_by_time(settings):
-        return min(schedule.count, DEFAULT_COUNT)
-    return schedule.count
 
 
 @contextlib.asynccontextmanager

@@ -27,25 +27,15 @@ OWNER = "loadgen-simulator"  # the owner of the simulator's model, also where it
 
 @dataclass(frozen=True)
 class Server:
-    """A server, or several that share the requests of a run.
+    """A server, or several that share the requests of a run."""
 
-    Attributes:
-        settings: The run's settings, with what the server decides filled in.
-        model: The model's name in requests.
-        about: Facts for the result.
-        simulated: Whether it is loadgen's simulator.
-        processes: The engines started for the run, one for each target.
-        template_tokens: Tokens that its chat template adds to a prompt; None: unknown.
-        models: The models that it lists.
-    """
-
-    settings: RunSettings
-    model: str
-    about: dict[str, Any] = field(default_factory=dict)
-    simulated: bool = False
-    processes: tuple[Any, ...] = ()
-    template_tokens: TemplateTokens | None = None
-    models: tuple[str, ...] = ()
+    settings: RunSettings  # the run's settings, with what the server decides filled in
+    model: str  # the model's name in requests
+    about: dict[str, Any] = field(default_factory=dict)  # facts for the result
+    simulated: bool = False  # whether it is loadgen's simulator
+    processes: tuple[Any, ...] = ()  # the engines started for the run, one for each target
+    template_tokens: TemplateTokens | None = None  # tokens that its chat template adds to a prompt; None: unknown
+    models: tuple[str, ...] = ()  # the models that it lists
 
     async def flush(self) -> list[str]:
         """Empty the caches of its engines before another run: a small data set repeats its prompts.

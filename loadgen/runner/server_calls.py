@@ -104,7 +104,6 @@ class ServerCalls:
         await self._post(moment, servers, STOP)
 
     async def _post(self, moment: Moment, servers: Sequence[str], path: str, body: bytes = b"") -> Sequence[ServerCall]:
-        """Send the same request to all of these servers at once."""
         answers = await asyncio.gather(*(self._send(moment, "POST", server, path, body) for server in servers))
         calls = [answer.call for answer in answers]
         self.made.extend(calls)

@@ -9,24 +9,15 @@ from loadgen.testing.request import Request
 
 @dataclass(frozen=True, slots=True)
 class GoodAnswer:
-    """The events of a correct answer.
+    """The events of a correct answer."""
 
-    Attributes:
-        role: The events before the first token; empty for a completion, which has none.
-        finish: The event with the finish reason of an answer that is cut at its limit, without a token.
-        uncounted: The same without token counts, which some APIs have in it.
-        usage: The event with the token counts; empty for an API that has them in `finish`.
-        done: The event after all others; empty for an API that has none.
-        error: Returns the event of an error with a message.
-    """
-
-    role: bytes
+    role: bytes  # the events before the first token; empty for a completion, which has none
     tokens: list[bytes]
-    finish: bytes
-    uncounted: bytes
-    usage: bytes
-    done: bytes
-    error: Callable[[str], bytes]
+    finish: bytes  # the event with the finish reason of an answer that is cut at its limit, without a token
+    uncounted: bytes  # the same without token counts, which some APIs have in it
+    usage: bytes  # the event with the token counts; empty for an API that has them in `finish`
+    done: bytes  # the event after all others; empty for an API that has none
+    error: Callable[[str], bytes]  # returns the event of an error with a message
 
     @classmethod
     def to(cls, request: Request) -> "GoodAnswer":

@@ -14,11 +14,10 @@ from loadgen.metrics.worker_report import WorkerReport
 
 @dataclass(frozen=True, kw_only=True)
 class RunTrailer:
-    """Facts that are known once all requests have ended, and that no record holds.
+    """Facts that are known once all requests have ended, and that no record holds."""
 
-    With the header, the records and `LoopTotals` they make the whole result. The last line of a records file holds the
-    trailer and the totals.
-    """
+    # With the header, the records and `LoopTotals` they make the whole result. The last line of a records file holds
+    # the trailer and the totals.
 
     # the report of each worker; `records_error` and `capture` are known only after the line is written
     workers: tuple[WorkerReport, ...]

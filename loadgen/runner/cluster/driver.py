@@ -265,7 +265,6 @@ def _check_listens(address: str) -> None:
 
 
 def _chosen(settings: RunSettings) -> list[dict[str, Any]]:
-    """Choose the machines that measure: the first by their addresses."""
     alive = sorted((node for node in _ray().nodes() if node["Alive"]), key=_place)
     wanted = settings.ray_nodes or len(alive)
     if wanted > len(alive):

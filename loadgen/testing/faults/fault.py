@@ -33,19 +33,12 @@ Steps = Iterable[bytes | Step | Together]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An entry of the table.
+    """An entry of the table."""
 
-    Attributes:
-        name: The name in `X-Fault: NAME` and in a plan.
-        does: What the fault does, in one sentence.
-        default: Default of NUMBER in NAME:NUMBER; None: the fault takes no number.
-        play: Returns the steps that answer a request.
-    """
-
-    name: str
-    does: str
-    default: int | None
-    play: Callable[..., Steps]
+    name: str  # the name in `X-Fault: NAME` and in a plan
+    does: str  # what the fault does, in one sentence
+    default: int | None  # default of NUMBER in NAME:NUMBER; None: the fault takes no number
+    play: Callable[..., Steps]  # returns the steps that answer a request
 
     def __str__(self) -> str:
         number = "" if self.default is None else f":{self.default}"
