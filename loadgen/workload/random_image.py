@@ -84,11 +84,9 @@ def _png(pixels: bytes, width: int, height: int) -> bytes:
     is_flat = pixels.count(pixels[:1]) == len(pixels)
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)  # 8 bits of each of three colors
     chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(lines, 6 if is_flat else 0)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in chunks)
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    )
 
 
 def _jpeg(pixels: bytes, width: int, height: int, quality: str) -> bytes:

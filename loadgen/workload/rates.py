@@ -24,8 +24,7 @@ class Rate(Protocol):
         """Return the times by which these numbers of requests are expected.
 
         Args:
-            expected: Numbers of requests, float64, shape (n,).
-            window_s: The length of the window, s.
+            expected: float64, shape (n,).
 
         Returns:
             Seconds from the start of the window, shape (n,).

@@ -75,7 +75,6 @@ class RequestFiles:
         """Append prompts.
 
         Args:
-            block: The prompts, at least one.
             repeats: For each, whether an earlier row asks the same; empty if not known.
         """
         index, after = array("q"), array("q")
@@ -115,7 +114,6 @@ def write(
 
     Args:
         origin: Called at the end; returns the provenance of the prompts as JSON.
-        count: The number of prompts.
         progress: Called after each block with the number of prompts written.
         of_sessions: Whether `count` is a number of sessions instead.
 
@@ -151,9 +149,7 @@ def _require_room(folder: Path, size: int, done: int, count: int) -> None:
     """Check that the rest of the requests fits on the disk, if they are as large as those so far.
 
     Args:
-        size: Bytes of the bodies so far.
-        done: How many there are of `count`.
-        count: How many there will be.
+        size: Bytes of the bodies so far, which are `done` of `count`.
     """
     needed, free = size * (count - done) // max(1, done), shutil.disk_usage(folder).free
     if needed > free:
@@ -230,9 +226,6 @@ class Requests:
     """The requests of a store, read one at a time so that memory does not grow.
 
     An index beyond the last row looks for added rows; if there are none, the rows are repeated from then on.
-
-    Args:
-        of: The prefix of the file names.
 
     Attributes:
         prepared: The number of requests before the clock started.

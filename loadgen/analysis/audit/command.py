@@ -90,7 +90,11 @@ class ServingCommand:
         found = dict(self._known.setting(name, value) for name, value in self.flags.items())
         knobs = variables()
         found |= {knobs.get(name, name): value for name, value in self.env.items() if name not in _DEVICES}
-        return {name: _plain(value) for name, value in found.items() if name not in ADDRESS}
+        return {  # without the spaces that JSON may have
+            name: value.replace(" ", "") if value[:1] in ("{", "[") else value
+            for name, value in found.items()
+            if name not in ADDRESS
+        }
 
     @cached_property
     def width(self) -> int:
@@ -198,8 +202,3 @@ def _launch(line: ShellCommand) -> tuple[str, tuple[str, ...]]:
         if line.wrapped and line.words[start].startswith("vllm/vllm-openai"):
             return "vLLM", line.words[start + 1 :]
     return "", ()
-
-
-def _plain(value: str) -> str:
-    """A value without the spaces that JSON may have."""
-    return value.replace(" ", "") if value[:1] in ("{", "[") else value

@@ -27,7 +27,6 @@ class EngineFlags:
 
     Attributes:
         names: Flag, without dashes before it and with dashes in it, to the setting that it is.
-        switched_off: Flags that turn a setting off.
         prefixes: Whether a prefix of a flag means that flag.
     """
 

@@ -52,9 +52,6 @@ GUIDELLM_STATISTICS = ("mean", "median", "p90", "p95", "p99")
 def results(name: str, text: str) -> list[Published]:
     """The results in a file of JSON, or of one JSON object a line.
 
-    Args:
-        name: The name of the file, as findings call it.
-
     Raises:
         BadInput: It is no JSON, or none of a kind that is known.
     """
@@ -142,7 +139,9 @@ def _guidellm(run: dict[str, Any]) -> Iterator[tuple[str, Number]]:
         yield name, Number.exact(round(_value(summary(metric).get("mean")) * ok, 0))
     duration, start, end = (_value(run.get(key)) for key in ("duration", "start_time", "end_time"))
     yield "duration_s", Number.within(end - start if math.isnan(duration) else duration, FLOAT_ERROR)
-    for metric, name in GUIDELLM_RATES.items() if not _leaves_out(run, totals) else ():
+    # Where requests of a warm-up or cool-down are not counted, rates are of other requests, too.
+    made = _value(_part(run, "scheduler_metrics", "requests_made").get("total"))
+    for metric, name in () if _value(totals.get("total")) < made else GUIDELLM_RATES.items():
         yield name, Number.within(_value(summary(metric).get("mean")), RATE_ERROR)
     for metric, (name, scale) in GUIDELLM_LATENCIES.items():
         found = summary(metric)
@@ -150,11 +149,6 @@ def _guidellm(run: dict[str, Any]) -> Iterator[tuple[str, Number]]:
         for statistic in GUIDELLM_STATISTICS:
             value = _value(statistics.get(statistic))
             yield f"{statistic}_{name}_ms", Number.within(value * scale, FLOAT_ERROR)
-
-
-def _leaves_out(run: dict[str, Any], totals: dict[str, Any]) -> bool:
-    """Return whether requests of a warm-up or cool-down are not counted, so that rates are of other requests, too."""
-    return _value(totals.get("total")) < _value(_part(run, "scheduler_metrics", "requests_made").get("total"))
 
 
 def _part(data: Any, *keys: str) -> dict[str, Any]:

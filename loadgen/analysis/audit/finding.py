@@ -10,8 +10,6 @@ class Place:
     """Where something stands.
 
     Attributes:
-        file: As it was named.
-        line: From 1.
         within: Which part of a line too long to be a place: a block and its number, a section. Empty for other lines.
     """
 
@@ -28,7 +26,6 @@ class Finding:
     """One finding.
 
     Attributes:
-        place: Where it stands.
         rule: The name of the rule, as docs/audit.md has it.
         says: What is printed there.
         should_be: What it had to be; empty where nobody can know.
@@ -62,3 +59,8 @@ class Finding:
 
 
 Findings = Iterator[Finding]  # what a rule yields
+
+
+def claim(finding: Finding) -> str:
+    """The rule of a finding, what is printed, and what it had to be."""
+    return f"{finding.rule}: {finding.says}" + (f", should be {finding.should_be}" if finding.should_be else "")

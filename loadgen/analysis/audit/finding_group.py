@@ -80,8 +80,8 @@ class FindingGroup:
 
     @property
     def note(self) -> bool:
-        """Whether none of them contradicts anything."""
-        return all(finding.note for finding in self.findings)
+        """Whether they contradict nothing: all of them, or none."""
+        return self.worst.note
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form: the worst, and the others under `also`."""
@@ -96,15 +96,10 @@ def grouped(findings: Iterable[Finding]) -> list[FindingGroup]:
     for finding in findings:
         own = finding.cause or (finding.place, finding.says, finding.should_be)
         groups.setdefault((finding.place.file, finding.rule, finding.note, own), []).append(finding)
-    made = [FindingGroup(tuple(sorted(found, key=_severity))) for found in groups.values()]
+    made = [FindingGroup(tuple(sorted(found, key=_rank))) for found in groups.values()]
     files = list(dict.fromkeys(group.worst.place.file for group in made))
-    return sorted(made, key=lambda group: (files.index(group.worst.place.file), *_rank(group)))
+    return sorted(made, key=lambda group: (files.index(group.worst.place.file), *_rank(group.worst)))
 
 
-def _severity(finding: Finding) -> tuple[bool, float, int]:
-    return finding.note, -finding.weight, finding.place.line
-
-
-def _rank(group: FindingGroup) -> tuple[bool, int, float, int]:
-    worst = group.worst
-    return group.note, ORDER.index(worst.rule), -worst.weight, worst.place.line
+def _rank(finding: Finding) -> tuple[bool, int, float, int]:
+    return finding.note, ORDER.index(finding.rule), -finding.weight, finding.place.line

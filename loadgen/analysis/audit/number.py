@@ -17,8 +17,6 @@ class Number:
 
     Attributes:
         value: As printed, or as computed from what was printed.
-        low: It was no less than this.
-        high: It was no more than this.
     """
 
     value: float

@@ -47,14 +47,14 @@ class Page:
     Attributes:
         prose: As long as the text, fences blanked out but for their marks.
         sections, tables, results, commands: What is in it, in its order; commands start engines, results are blocks.
-        workloads: The loads that it announces.
         flaws: What of its scripts bash reads otherwise than it looks.
     """
 
     def __init__(self, name: str, text: str) -> None:
         self.name, self.text = name, text
         self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
-        self.prose = FENCE.sub(_blanked, text)
+        # Each fence keeps its length and lines, and nothing in it can be taken for anything.
+        self.prose = FENCE.sub(lambda fence: "```" + re.sub(r"[^\n]", "\0", fence[0][3:-3]) + "```", text)
         self.sections = list(_sections(self.prose))
         self.tables = list(tables(self.prose))
         self.results = list(blocks(text, self.place))
@@ -100,11 +100,6 @@ class Page:
                 at = begin - len(rest) if rest else begin + len(below) - len(below.lstrip())
                 return f"{rest} {below.strip()}".strip(), at
         return None
-
-
-def _blanked(fence: re.Match[str]) -> str:
-    """A fence of the same length and lines, in which nothing can be taken for anything."""
-    return "```" + re.sub(r"[^\n]", "\0", fence[0][3:-3]) + "```"
 
 
 def _sections(prose: str) -> Iterator[Section]:

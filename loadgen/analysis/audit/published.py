@@ -28,9 +28,7 @@ class Published:
     `p99_e2el_ms`, with vLLM's meanings. What was not printed, or as n/a, is not among them.
 
     Attributes:
-        numbers: By name.
-        places: Where each stands, by name.
-        place: Where the result begins.
+        places: Where each number stands, by name.
         title: What stands above it: a comment. Empty where nothing does.
         at: How far into its file it begins, in characters.
         lengths: How many tokens the replies had, where a file tells of each.

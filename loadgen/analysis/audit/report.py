@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import orjson
 
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Finding, claim
 from loadgen.analysis.audit.finding_group import FindingGroup
 from loadgen.util.number_format import plural
 from loadgen.util.terminal_text import printable
@@ -26,8 +26,7 @@ def render(groups: Sequence[FindingGroup], files: int) -> str:
 
 def _line(group: FindingGroup) -> str:
     finding, others = group.worst, group.findings[1:]
-    note, should_be = "note: " if finding.note else "", f", should be {finding.should_be}" if finding.should_be else ""
-    line = f"{finding.place}: {note}{finding.rule}: {finding.says}{should_be}: {finding.why}"
+    line = f"{finding.place}: {'note: ' if finding.note else ''}{claim(finding)}: {finding.why}"
     if others:
         line += f"; and {len(others)} more: {', '.join(map(_other, others[:SHOWN]))}"
     return line + (", ..." if len(others) > SHOWN else "")

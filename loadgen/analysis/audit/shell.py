@@ -15,11 +15,7 @@ _PREFIXES = {"docker", "podman", "sudo", "nohup", "env", "numactl", "exec", "tim
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """What bash reads otherwise than it looks.
-
-    Attributes:
-        why: What bash makes of it.
-    """
+    """What bash reads otherwise than it looks, and why."""
 
     at: int
     text: str
@@ -33,7 +29,6 @@ class ShellCommand:
     Attributes:
         words: Its words without variables before them; words that bash loses are among them.
         env: Variables of the environment: those before it, and those that the script exported above it.
-        flaws: What of it bash reads otherwise.
     """
 
     words: tuple[str, ...]
@@ -86,7 +81,9 @@ class _Line:
 
 def _whole_commands(text: str) -> Iterator[_Line]:
     """Join a command with the lines that its author meant to belong to it, whether bash joins them or not."""
-    lines = [_Line(text.replace("\\ ", "  "), 0)] if _is_run_on(text) else list(_bash_lines(text))
+    # All lines of the script may stand on one: a backslash that ends no line is one that did.
+    is_run_on = "\n" not in text.strip() and "\\ " in text
+    lines = [_Line(text.replace("\\ ", "  "), 0)] if is_run_on else list(_bash_lines(text))
     meant: list[_Line] = []
     for line in lines:
         stripped = line.text.strip()
@@ -100,11 +97,6 @@ def _whole_commands(text: str) -> Iterator[_Line]:
         else:
             meant.append(_Line(line.text.lstrip(), line.at + _indent(line.text)))
     yield from meant
-
-
-def _is_run_on(text: str) -> bool:
-    """Whether all lines of a script stand on one: a backslash that ends no line is one that did."""
-    return "\n" not in text.strip() and "\\ " in text
 
 
 def _bash_lines(text: str) -> Iterator[_Line]:

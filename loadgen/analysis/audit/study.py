@@ -29,7 +29,6 @@ class PublishedArm:
 
     Attributes:
         command: How its server was started; NO_COMMAND where the page does not say.
-        label: What the page calls it.
         stage: The stage in which it was a candidate; NOWHERE for other workloads.
         workload: The other workload, as the page calls it; empty in a stage.
     """
@@ -285,7 +284,9 @@ class PublishedStudy:
         page = self.page
         stage = next((stage for stage in self.stages if result.at in stage), NOWHERE)
         section = page.section(result.at)
-        earlier = [c for c in page.commands if c.at < result.at and _is_around(page.section(c.at), section)]
+        before = ((command, page.section(command.at)) for command in page.commands if command.at < result.at)
+        # The section of its command is its own, or around it.
+        earlier = [c for c, around in before if around.begin <= section.begin and section.end <= around.end]
         command, title = earlier[-1] if earlier else NO_COMMAND, section.title
         named = [engine for engine in TABLES if engine.lower() in title.lower()]
         if command and not command.engine and len(named) == 1:  # flags alone are of the engine that the title names
@@ -320,8 +321,3 @@ def kinds(
         elif not any(arm.result.same_run(other.result) for other in kind):
             kind.append(arm)
     return found
-
-
-def _is_around(outer: Section, inner: Section) -> bool:
-    """Whether a section is the other one, or one that the other is in."""
-    return outer.begin <= inner.begin and inner.end <= outer.end

@@ -44,8 +44,6 @@ class Change:
         ratio: What it says, as a ratio: +50 % is 1.5; a speed-up is above 1 whatever it is of. A change with bounds
             need not be the ratio of the two means beside it: it agrees with what is no further off than they are wide.
         text: As printed, with its sign and the percent sign.
-        per_device: It is of what each device does.
-        is_speedup: It says how many times as fast.
     """
 
     ratio: Number
@@ -63,7 +61,6 @@ class Quantity:
         name: As in `Published`; `""` where a cell holds nothing but a number; else the label in lower case.
         text: As printed, without what multiplies it.
         times: How many of it there are: 2 for "3019.19x2".
-        change: The change printed behind it.
     """
 
     name: str

@@ -97,8 +97,8 @@ def _of_command(client: ClientCommand) -> AnnouncedWorkload:
 
 
 def _of_prose(found: re.Match[str]) -> AnnouncedWorkload:
-    numbers = [_tokens(found[number], found[number + 1]) for number in (2, 4)]
-    return AnnouncedWorkload(found["name"].strip(" *-."), found.start(2), numbers[0], numbers[1])
+    numbers = [float(found[group].replace(",", "")) * (1000 if found[group + 1] else 1) for group in (2, 4)]
+    return AnnouncedWorkload(found["name"].strip(" *-."), found.start(2), *map(round, numbers))
 
 
 def _profiles(text: str, title_at: dict[int, str]) -> Iterator[AnnouncedWorkload]:
@@ -117,7 +117,3 @@ def _profiles(text: str, title_at: dict[int, str]) -> Iterator[AnnouncedWorkload
         rate = number("request_rate")
         lengths = number("dataset_input_tokens"), number("dataset_output_tokens")
         yield AnnouncedWorkload(name, begin, *lengths, number("total_requests"), rate)
-
-
-def _tokens(digits: str, kilo: str) -> int:
-    return round(float(digits.replace(",", "")) * (1000 if kilo else 1))

@@ -33,7 +33,9 @@ COLOURS = {Conclusion.BETTER: Colour.GREEN, Conclusion.WORSE: Colour.RED}
 def parts(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
     """List the parts of the line: the changes, the basis of their intervals, and caveats."""
     rows = _main_rows(candidate)
-    yield f"{candidate.candidate.name}: {'; '.join(_changes(rows)) or 'no number in common'}", _colour(rows)
+    colours = {COLOURS.get(row.conclusion, Colour.NONE) for row in rows}
+    colour = next((each for each in (Colour.RED, Colour.GREEN) if each in colours), Colour.NONE)
+    yield f"{candidate.candidate.name}: {'; '.join(_changes(rows)) or 'no number in common'}", colour
     yield from _certainty(comparison, candidate)
     yield _verdicts(comparison.baseline, candidate.candidate)
     if candidate.error_rates_differ:
@@ -100,12 +102,6 @@ def _name(row: Row) -> str:
     if row.metric.name in THROUGHPUTS:
         return "goodput" if row.metric.name == "goodput" else "throughput"
     return "errors" if row.metric.name == ERROR_RATE else row.metric.title
-
-
-def _colour(rows: Sequence[Row]) -> Colour:
-    """Choose red if anything got worse, green if anything got better and nothing worse."""
-    found = {COLOURS.get(row.conclusion, Colour.NONE) for row in rows}
-    return next((colour for colour in (Colour.RED, Colour.GREEN) if colour in found), Colour.NONE)
 
 
 def _intervals(candidate: CandidateRows) -> str:

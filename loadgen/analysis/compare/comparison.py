@@ -97,8 +97,6 @@ def compare(
 
     Args:
         sides: Two or more.
-        noise: The variation between starts, from a file.
-        extra_metrics: Metrics besides DEFAULT_METRICS.
         anyway: Also compare runs of different workloads.
 
     Raises:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from loadgen.analysis.compare.comparison import CandidateRows, Comparison
+from loadgen.analysis.compare.comparison import Comparison
 from loadgen.analysis.compare.confidence_interval import Basis
 from loadgen.analysis.compare.metrics import ERROR_RATE, NAMES_TEXT, Metric, metric_by_name, similar_metric
 from loadgen.analysis.compare.row import Row
@@ -110,7 +110,8 @@ def judge(comparison: Comparison, conditions: Iterable[Condition]) -> list[Judge
 def _judge(comparison: Comparison, condition: Condition) -> Iterator[Judgement]:
     for each in comparison.candidates:
         name = each.candidate.name
-        if why := _why_not_judged(comparison, each, condition):
+        unusable = [*comparison.baseline.unusable_runs, *each.candidate.unusable_runs]
+        if why := "; ".join(unusable) or (each.error_rates_differ if condition.metric.of_successes else ""):
             yield Judgement(condition, name, None, why)
             continue
         row = next((row for row in each.rows if row.metric == condition.metric), None)
@@ -121,12 +122,6 @@ def _judge(comparison: Comparison, condition: Condition) -> Iterator[Judgement]:
             yield Judgement(condition, name, None, "the baseline is 0, so there is no relative change")
             continue
         yield Judgement(condition, name, *_test(row, row.change, condition))
-
-
-def _why_not_judged(comparison: Comparison, each: CandidateRows, condition: Condition) -> str:
-    """Return why a condition cannot be judged for a candidate; empty if it can."""
-    unusable = [*comparison.baseline.unusable_runs, *each.candidate.unusable_runs]
-    return "; ".join(unusable) or (each.error_rates_differ if condition.metric.of_successes else "")
 
 
 def _test(row: Row, value: float, condition: Condition) -> tuple[bool, str]:

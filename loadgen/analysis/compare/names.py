@@ -16,7 +16,8 @@ def names(paths: Sequence[str]) -> list[str]:
     Returns:
         Letters if the paths give no short names that are all different.
     """
-    parts = [(*PurePath(path).parts[:-1], _without_ending(PurePath(path))) for path in paths]
+    known = list(map(PurePath, paths))
+    parts = [(*path.parts[:-1], path.stem if path.suffix in ENDINGS else path.name) for path in known]
     ways = (
         [each[-1] for each in parts],
         _first_difference([each[::-1] for each in parts]),
@@ -27,10 +28,6 @@ def names(paths: Sequence[str]) -> list[str]:
         if len(set(found)) == len(found) and all(0 < len(name) <= MAX_NAME for name in found):
             return found
     return list(ascii_uppercase[: len(paths)])
-
-
-def _without_ending(path: PurePath) -> str:
-    return path.stem if path.suffix in ENDINGS else path.name
 
 
 def _first_difference(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -1,6 +1,7 @@
 """ToolRun: a run that another tool has measured, compared by what its file has."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -64,7 +65,7 @@ class ToolRun(ComparedRun):
         statistic = "median" if metric.statistic == "p50" else metric.statistic
         if (printed := self._result.number(f"{statistic}_{name}_ms")) is not None:
             return printed
-        values = self._values(latency)
+        values = self._values[latency]
         if not len(values):
             return None
         if statistic in ("mean", "max"):
@@ -86,7 +87,7 @@ class ToolRun(ComparedRun):
         return RunRequests(failed, np.ones(len(found)), latencies, *self._ended(found))
 
     def _latency_values(self, latency: str, requests: ToolRequests, metrics: Iterable[Metric]) -> LatencyValues:
-        values, together = requests.values(latency), self._values(latency)
+        values, together = requests.values(latency), self._values[latency]
         percentiles = percentiles_of(latency, metrics) if len(together) else []
         limits = {p: np.percentile(together, p) for p in percentiles}
         within = {p: np.array([float((each <= limit).sum()) for each in values]) for p, limit in limits.items()}
@@ -95,13 +96,11 @@ class ToolRun(ComparedRun):
         sums, counts = (np.array([float(of(each)) for each in values]) for of in (np.sum, len))
         return LatencyValues(sums, counts, within, distribution)
 
-    def _values(self, latency: str) -> Any:
-        return self._all_values.get(latency, np.empty(0))
-
     @cached_property
-    def _all_values(self) -> dict[str, Any]:
-        found = self._result.requests
-        return {} if found is None else {name: np.concatenate(found.values(name)) for name in found.latencies}
+    def _values(self) -> Mapping[str, Any]:
+        found, none = self._result.requests, np.empty(0)
+        known = {name: np.concatenate(found.values(name)) for name in found.latencies} if found is not None else {}
+        return defaultdict(lambda: none, known)
 
     def _ended(self, requests: ToolRequests) -> tuple[EndedRequests, float]:
         """Return the requests for throughputs, and how many were in flight on average.

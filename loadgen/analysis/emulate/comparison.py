@@ -141,7 +141,8 @@ def loadgen_value(result: Result, name: str) -> float | None:
 def _explain_section(tool: Tool, section: Section, run: RecordedRun, result: Result) -> list[ExplainedRow]:
     probe = RuleProbe(frozenset(tool.rules))
     rows = section(View(run, probe))
-    ours = {row.label: _in_unit_of(row, result) for row in rows}
+    found = {row.label: (loadgen_value(result, row.ours) if row.ours else None, row.unit_ms) for row in rows}
+    ours = {label: None if value is None else value / unit for label, (value, unit) in found.items()}
     differing = [row for row in rows if row.ours and row.shown(row.value) != row.shown(ours[row.label])]
     why: dict[str, list[Rule]] = {row.label: [] for row in rows}
     before = _values(rows)
@@ -155,22 +156,9 @@ def _explain_section(tool: Tool, section: Section, run: RecordedRun, result: Res
                 why[row.label].append(rule)
         before = after
     for row in differing:
-        if not why[row.label] and not row.notes:
-            why[row.label] += _reasons_in_loadgen(row, run)
+        if not why[row.label] and not row.notes:  # the reason is loadgen's own
+            why[row.label] += [DIGITS] if row.is_latency else [UNKNOWN] * bool(run.abandoned.any())
     return [ExplainedRow(row, ours[row.label], tuple(dict.fromkeys((*why[row.label], *row.notes)))) for row in rows]
-
-
-def _reasons_in_loadgen(row: Row, run: RecordedRun) -> list[Rule]:
-    """Return why a row differs that no rule of the tool changes."""
-    if row.is_latency:
-        return [DIGITS]
-    return [UNKNOWN] if run.abandoned.any() else []
-
-
-def _in_unit_of(row: Row, result: Result) -> float | None:
-    """Return loadgen's number for a row, in the unit of the row."""
-    value = loadgen_value(result, row.ours) if row.ours else None
-    return None if value is None else value / row.unit_ms
 
 
 def _values(rows: list[Row]) -> dict[str, float | None]:

@@ -9,7 +9,6 @@ class Rule:
     """A difference between a tool and loadgen.
 
     Attributes:
-        name: For JSON.
         text: What the tool does, and what loadgen does instead.
     """
 

@@ -101,8 +101,6 @@ def _total(key: str, value: float | None, notes: tuple[Rule, ...] = (), *, ours:
     """Return the row of a number above the latencies.
 
     Args:
-        key: The key of the number in SGLang's result.
-        value: The number; None if it cannot be known.
         ours: The name of loadgen's number; empty: the same; None: there is none.
     """
     label, digits = TOTALS[key]

@@ -51,7 +51,6 @@ class SearchRange:
     Attributes:
         resolution: The search ends when the lowest level that fails is this share above the highest that does not.
         min_level: The search gives up below this level.
-        max_level: No level above this one is tried.
         nearest: Rounds a computed level to one that can be run.
         looks: A level that as many conclusive runs have not shown to meet the criteria fails.
     """

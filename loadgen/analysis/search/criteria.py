@@ -52,7 +52,6 @@ class RequestShare:
     """A share of the requests must be good: succeed and meet every limit.
 
     Attributes:
-        text: As the user wrote it.
         limits: On a request's latencies; without any, the request need only succeed.
         attainment: The share that must be good: 0.99 for limits at the 99th percentile.
     """

@@ -128,8 +128,6 @@ class Levels:
         bounds: How many runs there may be, and what they must do beyond the criteria.
 
     Attributes:
-        runs: The runs that have ended, in order.
-        min_requests: Minimum requests of a run.
         sojourns: Minimum duration of a run, in mean times of a request.
     """
 

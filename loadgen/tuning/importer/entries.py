@@ -51,7 +51,9 @@ class Source:
             raise BadInput("FILE", f"{path} has no result {number}", f"it has {count}, counted from 1")
         untrue = frozenset(untrue_of_all(entry.result for entry in found if entry.result))
         sha256 = hashlib.sha256(text.encode()).hexdigest()
-        return cls(path, sha256, meant, untrue, number is not None, _hardware(page) if page else "")
+        stated = page.titled("Hardware") if page else None
+        hardware = stated[0].split("\n")[0].strip(" -*") if stated else ""
+        return cls(path, sha256, meant, untrue, number is not None, hardware)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +91,11 @@ def _of_page(page: Page) -> list[Entry]:
     if not page.results:
         raise BadInput("FILE", f"{page.name} has no block of results", "name a page or a result")
     study = PublishedStudy(page)
-    shown, rates = _baselines(study), _success_rates(study)
+    bases = (base.get("total_per_s") for _, base, _, _ in study.comparison.pairs())
+    shown = {arm.result.at for base in bases for arm in study.showing(base)[:1]}
+    rates = _success_rates(study)
     found = [_entry(number, arm, shown, rates) for number, arm in enumerate(study.arms, 1)]
     return sorted([*found, *_fruitless(study)], key=lambda entry: (entry.place.line, entry.number))
-
-
-def _hardware(page: Page) -> str:
-    """Return the first line of a page's section about hardware; empty: it has none."""
-    stated = page.titled("Hardware")
-    return stated[0].split("\n")[0].strip(" -*") if stated else ""
 
 
 def _entry(number: int, arm: PublishedArm, shown: set[int], rates: Mapping[int, float]) -> Entry:
@@ -111,12 +109,6 @@ def _entry(number: int, arm: PublishedArm, shown: set[int], rates: Mapping[int, 
         baseline=arm.result.at in shown,
         success_rate=rates.get(arm.result.at),
     )
-
-
-def _baselines(study: PublishedStudy) -> set[int]:
-    """Return the positions of the results in the baseline's column of the comparison."""
-    bases = (base for _, base, _, _ in study.comparison.pairs())
-    return {arm.result.at for base in bases for arm in study.showing(base.get("total_per_s"))[:1]}
 
 
 def _success_rates(study: PublishedStudy) -> dict[int, float]:

@@ -4,12 +4,11 @@ import math
 from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
+from loadgen.analysis.audit.auditor import audit_result
 from loadgen.analysis.audit.files import KEYS
-from loadgen.analysis.audit.finding import Finding
-from loadgen.analysis.audit.number import Number
+from loadgen.analysis.audit.finding import Finding, claim
 from loadgen.analysis.audit.published import Published
-from loadgen.analysis.audit.rules import OF_RESULTS
-from loadgen.analysis.audit.rules.rates import PARTS
+from loadgen.analysis.audit.rules.rates import PARTS, counted
 from loadgen.checks import Check, reasons
 from loadgen.errors import BadInput
 from loadgen.report.result.brief import JUDGED
@@ -32,8 +31,7 @@ OF_TOOL = {"tpot"}  # wrong in all results of a tool if it is wrong in one
 
 def findings(result: Published) -> list[Finding]:
     """Return the audit's findings of numbers in a result that are inconsistent, or are not what they are called."""
-    found = [finding for rule in OF_RESULTS for finding in rule(result)]
-    return [finding for finding in found if not finding.note or finding.rule in UNTRUE]
+    return [finding for finding in audit_result(result) if not finding.note or finding.rule in UNTRUE]
 
 
 def untrue_of_all(results: Iterable[Published]) -> set[str]:
@@ -62,9 +60,9 @@ def restated(result: Published, asked: int, untrue: Set[str] = frozenset()) -> d
     summary = {key: value for key, value in result.data.items() if isinstance(value, str | int | float | bool | None)}
     summary |= {"failed": sent - completed} | printed | {"num_prompts": sent, "completed": completed}
     for name in PARTS:
-        counted = _counted(result, name)
-        if counted and not result[name].agrees(counted):
-            summary[NAMES[name]] = counted.value
+        rate = counted(result, name) / result["duration_s"]
+        if rate and not result[name].agrees(rate):
+            summary[NAMES[name]] = rate.value
     # A mean of whole requests is one of the same zeros as a statistic that is zero.
     untrue |= {_metric(key) for key, value in summary.items() if _is_zero_latency(key, value)} & OF_REQUESTS
     summary |= {key: None for key, value in summary.items() if _is_untrue(key, value, untrue)}
@@ -83,7 +81,11 @@ def requests_sent(result: Published) -> int | None:
 def as_printed(result: Published) -> dict[str, int | float]:
     """Return the numbers of a result as published, by the names of `restated`."""
     numbers = ((NAMES.get(name, name), number) for name, number in result.numbers.items())
-    return {name: _plain(number) for name, number in numbers if math.isfinite(number.value)}
+    return {
+        name: int(number.value) if number.low == number.high == int(number.value) else number.value
+        for name, number in numbers
+        if math.isfinite(number.value)
+    }
 
 
 def _own(result: Published, wrong: list[Finding], summary: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,7 +102,7 @@ def _own(result: Published, wrong: list[Finding], summary: Mapping[str, Any]) ->
         raise BadInput("FILE", problem, "name a result as it was saved") from error
     return judged | {
         "verdict": result.verdict or ("SUSPECT" if wrong else None),
-        "reasons": [*judged["reasons"], *map(_line, wrong)],
+        "reasons": [*judged["reasons"], *map(claim, wrong)],
         "simulated": bool(judged["simulated"]),
         "error_rate": own.get("error_rate", 1 - summary["completed"] / sent if sent else None),
         "published": as_printed(result),
@@ -125,18 +127,3 @@ def _is_zero_latency(key: str, value: Any) -> bool:
 def _metric(key: str) -> str:
     """Return the metric of a key: mean_ttft_ms -> ttft."""
     return key.split("_")[-2]
-
-
-def _counted(result: Published, name: str) -> Number:
-    """Compute a throughput from counts and duration."""
-    return sum((result[part] for part in PARTS[name][2]), Number.exact(0)) / result["duration_s"]
-
-
-def _plain(number: Number) -> int | float:
-    """Return the value, an integer for counts."""
-    whole = number.low == number.high == int(number.value)
-    return int(number.value) if whole else number.value
-
-
-def _line(finding: Finding) -> str:
-    return f"{finding.rule}: {finding.says}" + (f", should be {finding.should_be}" if finding.should_be else "")

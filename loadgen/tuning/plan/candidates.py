@@ -122,13 +122,10 @@ def check_expected(stage: AnyStage, at: At, tried: Sequence[ArmSpec]) -> None:
 def _expected_names(stage: Named) -> list[str]:
     if not isinstance(stage, Grid):
         return stage.expect
-    return [each if isinstance(each, str) else _name_of(_ordered(each, stage)) for each in stage.expect]
-
-
-def _ordered(combination: Mapping[str, Any], grid: Grid) -> dict[str, Any]:
-    """Return a combination with its knobs in the order of the grid."""
-    known = [name for name in grid.grid if name in combination]
-    return {name: combination[name] for name in (*known, *(name for name in combination if name not in grid.grid))}
+    return [  # with the knobs of a combination in the order of the grid
+        each if isinstance(each, str) else _name_of({name: each[name] for name in (stage.grid | each) if name in each})
+        for each in stage.expect
+    ]
 
 
 def _change_to(values: Mapping[str, Any]) -> Change:

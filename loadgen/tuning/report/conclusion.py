@@ -55,15 +55,12 @@ def conclusion(model: ReportModel) -> Iterator[Block]:
     aim = f"{'most' if model.more_is_better else 'least'} {model.label} on {model.workload}"
     name = f'"{model.hardware}"' if model.published else model.hardware
     where = f" on {name}" if model.hardware else ""
-    yield Paragraph(line(f"{_standing(model)} of {winner.planned.model}{where}, for the {aim}:"))
+    standing = "Best so far" if model.findings.confirmed is None else "Recommended configuration"
+    if model.published:
+        standing = "The author adopted this configuration"
+    yield Paragraph(line(f"{standing} of {winner.planned.model}{where}, for the {aim}:"))
     yield from _command(winner, model)
     yield from _gains(model, winner)
-
-
-def _standing(model: ReportModel) -> str:
-    if model.published:
-        return "The author adopted this configuration"
-    return "Best so far" if model.findings.confirmed is None else "Recommended configuration"
 
 
 def caveats(model: ReportModel) -> Iterator[Line]:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from loadgen.stats import group_sequential
 from loadgen.stats.group_sequential import Plan
 from loadgen.stats.variance import Noise
-from loadgen.tuning.execute.arm_result import ArmResult
 from loadgen.tuning.execute.findings import BUDGET, Findings, StepResult
 from loadgen.tuning.execute.start_attempts import disturbance
 from loadgen.tuning.execute.trial import Trial
@@ -46,7 +45,8 @@ def _disturbances(trials: Sequence[Trial], workload: str) -> Iterator[str]:
 def _need(findings: Findings, step: StepResult, noise: Noise) -> Iterator[str]:
     decision, rivals = findings.study.decision, [arm for arm in step.arms if arm.name != step.reference]
     plan = Plan(decision.min_effect, decision.confidence, step.step.min_starts, step.step.max_starts)
-    effect = max((_gain(arm) for arm in rivals if arm.undecided), default=0.0)
+    compared = [arm.comparison for arm in rivals if arm.undecided and arm.comparison and arm.comparison.blocks]
+    effect = max((0.0, *(comparison.effect for comparison in compared)))
     assumed = effect <= plan.least_effect  # so far no arm has gained more
     if assumed:
         effect = 2 * plan.least_effect
@@ -55,17 +55,9 @@ def _need(findings: Findings, step: StepResult, noise: Noise) -> Iterator[str]:
         return
     going = [arm for arm in step.arms if arm.undecided or arm.name == step.reference]
     done = min((len(arm.values) for arm in going), default=0)
-    left_s = max(0, blocks - done) * sum(map(_seconds, going))
+    block_s = sum(sum(trial.seconds for trial in arm.trials) / max(1, len(arm.values)) for arm in going)
+    left_s = max(0, blocks - done) * block_s  # with repeated starts
     which = TWICE if assumed else MEASURED
     text = f"{step.step.name}: at this noise a gain of {percent(effect, 1)}{which} needs about {blocks} blocks, "
     text += f"{duration(left_s)} more"
     yield text + (f"; repeats allows {plan.last}" if blocks > plan.last else "")
-
-
-def _gain(arm: ArmResult) -> float:
-    return arm.comparison.effect if arm.comparison is not None and arm.comparison.blocks else 0.0
-
-
-def _seconds(arm: ArmResult) -> float:
-    """Return the mean time of a block's starts of an arm, repeated ones included."""
-    return sum(trial.seconds for trial in arm.trials) / max(1, len(arm.values))

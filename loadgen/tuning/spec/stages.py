@@ -22,10 +22,6 @@ def _check_name(text: str) -> None:
         )
 
 
-def _as_text(value: Any) -> Any:
-    return str(value) if type(value) in (int, float) else value
-
-
 def _check_flag(text: str) -> None:
     try:
         words = shlex.split(text)
@@ -33,10 +29,6 @@ def _check_flag(text: str) -> None:
         raise refused(f"{text!r} cannot be split into words ({error})", "close its quotes") from error
     if not words or not words[0].startswith("-"):
         raise refused(f"{text!r} is not a flag", "write one flag of the engine's own, with its values behind it")
-
-
-def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
 
 
 def _listed_combinations(value: Any) -> Any:
@@ -54,10 +46,22 @@ def _check_where(text: str) -> None:
 
 
 Name = Annotated[str, Meta(extra={"check": _check_name})]
-Text = Annotated[str, Meta(extra={"before": _as_text}, extra_json_schema={"type": ["string", "number"]})]
+Text = Annotated[
+    str,
+    Meta(
+        extra={"before": lambda value: str(value) if type(value) in (int, float) else value},
+        extra_json_schema={"type": ["string", "number"]},
+    ),
+]
 RawFlag = Annotated[str, Meta(extra={"check": _check_flag})]
 Condition = Annotated[str, Meta(extra={"check": _check_where})]
-Names = Annotated[list[str], Meta(extra={"before": _listed}, extra_json_schema={"type": ["string", "array"]})]
+Names = Annotated[
+    list[str],
+    Meta(
+        extra={"before": lambda value: [value] if isinstance(value, str) else value},
+        extra_json_schema={"type": ["string", "array"]},
+    ),
+]
 Combinations = Annotated[
     list[Any],
     Meta(extra={"before": _listed_combinations}, extra_json_schema={"type": ["string", "object", "array"]}),

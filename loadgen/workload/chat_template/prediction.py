@@ -156,7 +156,14 @@ class TokenPrediction:
         """
         waiting = iter(prompts)
         while batch := list(itertools.islice(waiting, BATCH)):
-            unknown = [prompt for prompt in batch if _is_predictable(prompt)]
+            unknown = [
+                prompt
+                for prompt in batch
+                if prompt.server_tokens is None
+                and prompt.input_tokens != UNPLANNED
+                and not has_images(prompt.messages)
+                and not template_variables(prompt.fields)
+            ]
             counts = dict(zip(map(id, unknown), self._counts(unknown), strict=True)) if unknown else {}
             for prompt in batch:
                 count = counts.get(id(prompt))
@@ -179,11 +186,6 @@ class TokenPrediction:
             return self.template.count(chats, **self.options)
         known = self.template_tokens
         return [None if known is None or prompt.messages else prompt.input_tokens + known.tokens for prompt in prompts]
-
-
-def _is_predictable(prompt: Prompt) -> bool:
-    known = prompt.server_tokens is not None or prompt.input_tokens == UNPLANNED
-    return not known and not has_images(prompt.messages) and not template_variables(prompt.fields)
 
 
 def require_sized(dataset: Dataset, settings: RunSettings) -> None:

@@ -36,7 +36,6 @@ class ChatSessions(EndlessSessions):
 
     Attributes:
         turns: Maximum turns of a session; None for all.
-        settings: The settings: lengths of answers, the history, and what bodies may have.
     """
 
     rows: RowFile

@@ -55,7 +55,6 @@ class Lengths:
         """Parse lengths of `--random-input-len`; FORMS shows the forms.
 
         Args:
-            given: The lengths, in tokens.
             ratio: As `around`; 0 with any other form than a single number.
             less, clamped: As `around`.
 
@@ -89,7 +88,6 @@ class Lengths:
         """Return the range [floor(m * (1 - ratio)), ceil(m * (1 + ratio))] with m = mean - less, as `vllm bench serve`.
 
         Args:
-            mean: The mean, tokens.
             ratio: Relative half width of the range, in [0, 1).
             less: Tokens to subtract: the special tokens of the tokenizer.
             clamped: Whether a minimum below one token becomes one, as vLLM does for answers.

@@ -106,11 +106,13 @@ class PrefixGroups:
         return [Prefix(text, self.common + own) for text, own in zip(texts, lengths, strict=True)]
 
     def numbers_of(self, rows: NDArray[np.int64]) -> list[int]:
-        """Return the numbers of the groups of these rows or sessions."""
+        """Return the numbers of the groups of these rows or sessions, each drawn from the seed and the row alone."""
         if self.in_turn or self.count == 1:
             found: list[int] = (rows % self.count).tolist()
             return found
-        return [self._drawn(row) for row in rows.tolist()]
+        shares, last = self._cumulative, self.count - 1
+        drawn = (np.random.default_rng([self.seed, *b"prefix", row]).random() * shares[-1] for row in rows.tolist())
+        return [min(int(np.searchsorted(shares, each, side="right")), last) for each in drawn]
 
     def provenance(self) -> dict[str, Any]:
         """Return the prefixes as JSON: their tokens, and how groups are chosen."""
@@ -132,11 +134,6 @@ class PrefixGroups:
             return np.cumsum(1.0 / np.arange(1, self.count + 1, dtype=np.float64) ** self.zipf)
         weights = [one.weight / one.count for one in self.buckets]
         return np.cumsum(np.repeat(weights, [one.count for one in self.buckets]))
-
-    def _drawn(self, row: int) -> int:
-        """Draw the group of a row, from the seed and the row alone."""
-        drawn = np.random.default_rng([self.seed, *b"prefix", row]).random() * self._cumulative[-1]
-        return min(int(np.searchsorted(self._cumulative, drawn, side="right")), self.count - 1)
 
 
 def _parse(text: str) -> tuple[PrefixBucket, ...]:

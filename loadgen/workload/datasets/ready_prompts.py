@@ -32,7 +32,6 @@ class ReadyDataset:
     not counted.
 
     Attributes:
-        settings: The settings, with the order of rows and the length of answers of rows without their own.
         tokenizer: Loaded for the first row without `input_tokens`.
     """
 

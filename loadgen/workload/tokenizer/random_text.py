@@ -36,11 +36,7 @@ NO_PREFIX = Prefix("", 0)
 
 @dataclass(frozen=True)
 class RandomText:
-    """Draws texts of the words of a tokenizer.
-
-    Attributes:
-        seed: The seed of the texts.
-    """
+    """Draws texts of the words of a tokenizer."""
 
     tokenizer: Tokenizer
     words: Words

@@ -8,11 +8,7 @@ from loadgen.analysis.audit.published import Published
 
 
 def copies(files: Mapping[str, Sequence[Published]]) -> Findings:
-    """No two files have one and the same run; a file that was given twice is one.
-
-    Args:
-        files: The results of each file, by its name.
-    """
+    """No two files have one and the same run; a file that was given twice is one."""
     for (first, own), (_, others) in itertools.combinations(files.items(), 2):
         for result in others:
             found = next((each for each in own if each.same_run(result)), None)

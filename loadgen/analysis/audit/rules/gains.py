@@ -64,7 +64,9 @@ def _checked(study: PublishedStudy, row: Row, printed: Change, best: PublishedAr
         why = f"{row.name}: the mean time of a request is {_time(incumbent)} s before and {_time(best)} s after"
     elif printed.ratio.agrees(found / start):
         why += f", over the best so far ({incumbent.label}); {printed.text} is over the first arm's {start}"
-    has_baseline = _is_over_own_baseline(study, best, printed)
+    # A change is over the first arm where rows of the summary print a baseline.
+    readings = _readings(study, best, study.tried[0], UNKNOWN)
+    has_baseline = study.summary.baseline is not None and any(map(printed.ratio.agrees, readings))
     if has_baseline:
         why += f"; {printed.text} is over the baseline that the row prints"
     should_be, weight = change(ratio.value), off(printed.ratio, ratio)
@@ -84,12 +86,6 @@ def _multiplied(
     if times[0] > times[1] and not study.per_device and printed.ratio.differs(one):
         why = f"{row.name}: {_said(study, best)} against {_said(study, incumbent)}; one server is {change(one.value)}"
         yield study.note(printed.at, "extrapolated", printed.text, why, "replicas", best.total.value)
-
-
-def _is_over_own_baseline(study: PublishedStudy, best: PublishedArm, printed: Change) -> bool:
-    """Whether rows of the summary print a baseline, and a change is over it: the first arm."""
-    readings = _readings(study, best, study.tried[0], UNKNOWN)
-    return study.summary.baseline is not None and any(map(printed.ratio.agrees, readings))
 
 
 def _readings(study: PublishedStudy, best: PublishedArm, incumbent: PublishedArm, ratio: Number) -> Iterator[Number]:

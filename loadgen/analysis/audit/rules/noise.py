@@ -27,6 +27,7 @@ def noise(study: PublishedStudy) -> Findings:
     if within is None or within.df < MIN_DF:
         yield from _unknown(study)
         return
+    kinds_of = "one treatment" if len(values) == 1 else f"{len(values)} treatments"
     least = math.exp(student_t.two_sided_quantile(1 - CONFIDENCE, within.df) * within.sd * math.sqrt(2))
     for row, base, cell in study.pairs():
         before, after = (study.showing(found.get("total_per_s")) for found in (base, cell))
@@ -36,7 +37,7 @@ def noise(study: PublishedStudy) -> Findings:
         ratio = (after[0].result.tokens_per_second() / before[0].result.tokens_per_second()).value
         if total and (total.change is None or total.change.ratio.value > 1) and 1 < ratio < least:
             why = (
-                f"{row.name}: {sum(map(len, values))} arms are of {_treatments(len(values))}, and differ within "
+                f"{row.name}: {sum(map(len, values))} arms are of {kinds_of}, and differ within "
                 f"by SD {100 * within.sd:.2f} % (df {within.df}): one run each shows no gain below {change(least)}, "
                 f"and this is {change(ratio)}"
             )
@@ -63,7 +64,3 @@ def _is_like(first: PublishedArm, second: PublishedArm) -> bool:
     limit = first.result["cap"] or first.result["peak_in_flight"]
     one, other = (arm.command.binding(limit.value) for arm in (first, second))
     return bool(limit) and first.same_work(second) and one.same_as(other)
-
-
-def _treatments(count: int) -> str:
-    return "one treatment" if count == 1 else f"{count} treatments"

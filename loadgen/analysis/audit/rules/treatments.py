@@ -138,12 +138,13 @@ def _unnamed(command: ServingCommand, base: ServingCommand, title: str) -> list[
     """The settings that differ from the baseline's and share no word with a title."""
     words, letters = stems(title), re.sub("[^a-z]", "", title.lower())
     changed = [name for name, value in command.flags.items() if base.flags.get(name) != value]
-    return [name for name in changed if not stems(name.replace("-", " ")) & words and not _is_in(name, letters)]
-
-
-def _is_in(name: str, letters: str) -> bool:
-    """Whether a title has a word of a flag in several words, such as "Cuda Graph"; `letters` are all of the title's."""
-    return any(len(word) >= MIN_WORD_LENGTH and word in letters for word in name.lower().split("-"))
+    return [
+        name
+        for name in changed
+        if not stems(name.replace("-", " ")) & words
+        # A title may have a word of a flag in several words, such as "Cuda Graph".
+        and not any(len(word) >= MIN_WORD_LENGTH and word in letters for word in name.lower().split("-"))
+    ]
 
 
 def duplicates(study: PublishedStudy) -> Findings:

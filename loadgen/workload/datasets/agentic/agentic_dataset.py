@@ -28,9 +28,6 @@ class AgenticDataset(EndlessSessions):
 
     Recorded messages are sent as they are. Where a format has only lengths and blocks, texts are random words, exact to
     the token; if the file is sent more than once, with other words each time.
-
-    Attributes:
-        settings: The settings of the run: pauses, seeds, tokenizer, lengths.
     """
 
     file: AgentFile
@@ -97,9 +94,11 @@ class AgenticDataset(EndlessSessions):
     def _prompts(self, session: RecordedSession, number: int, copy: int) -> Iterator[Prompt]:
         scope = f"{copy}" if session.is_global else f"{copy}/{number}"
         name = f"agentic/{session.name}" + (f"/copy {copy}" if copy else "")
+        scale, cap_s = self.settings.time_scale, self.settings.max_think_time
         for call_number, call in enumerate(session.calls):
             source, after = f"{name}/{call_number}", tuple(call_number - before for before in call.after)
-            think_ns, wanted = self._think_ns(call), self._output_tokens(call)
+            think_s, wanted = call.delay_s / scale, self._output_tokens(call)
+            think_ns = round((think_s if cap_s is None else min(think_s, cap_s)) * NS_PER_S)
             if call.messages:
                 yield Prompt(
                     "", call.input_tokens, wanted, source, call.messages, after=after, think_ns=think_ns,
@@ -111,10 +110,6 @@ class AgenticDataset(EndlessSessions):
             tokens = max(call.input_tokens - special, 1)
             text = self._texts.text(blocks, call.sizes, tokens, _row(f"{copy}/{number}", "call", call_number))
             yield Prompt(text, tokens + special, wanted, source, after=after, think_ns=think_ns)
-
-    def _think_ns(self, call: RecordedCall) -> int:
-        think_s, cap_s = call.delay_s / self.settings.time_scale, self.settings.max_think_time
-        return round((think_s if cap_s is None else min(think_s, cap_s)) * NS_PER_S)
 
     def _output_tokens(self, call: RecordedCall) -> int:
         if call.output_tokens is not None:

@@ -97,7 +97,10 @@ class WekaSession:
             inner = entry.rows("requests")
             is_relative = any(offset_s + self._begin(each) < at_s for each in inner)
             ends = self._add(inner, by, at_s if is_relative else offset_s)
-            if joins := next((each for each in own if _is_later(each, ends)), None):
+            began_later = (
+                each for each in own if all(each.begin >= one.end and each.begin > one.begin for one in ends)
+            )
+            if ends and (joins := next(began_later, None)):
                 joins.waited_for += ends
             else:
                 last += ends  # it ran in the background
@@ -129,8 +132,3 @@ class WekaSession:
             sizes=[self._block_tokens] * len(blocks),
         )
         return _TimedCall(call, begin, begin + (entry.seconds("api_time") or 0.0), entry.seconds("think_time"))
-
-
-def _is_later(call: _TimedCall, others: list[_TimedCall]) -> bool:
-    """Return whether a call began once others had ended; False if there are none."""
-    return bool(others) and all(call.begin >= each.end and call.begin > each.begin for each in others)
