@@ -61,7 +61,12 @@ class Side:
         """
         if not sources:
             raise BadInput("FILE", f"the side {name} has no runs", "give results, or paths of files")
-        runs = [run for source in sources for run in _runs_of_source(name, source)]
+        runs: list[ComparedRun] = []
+        for source in sources:
+            if isinstance(source, RunResult):
+                runs.append(SavedRun(f"a result of {name}", source.data))
+            else:
+                runs += cls.read(name, source).starts
         return cls._of(name, ", ".join(dict.fromkeys(run.where for run in runs)), runs)
 
     @classmethod
@@ -132,12 +137,6 @@ def together(sides: Sequence[Side]) -> list[Side]:
     """Return the sides with one meaning of their latencies, so that like is compared with like."""
     meaning = shared_meaning(run for side in sides for run in side.starts)
     return [replace(side, meaning=meaning) for side in sides]
-
-
-def _runs_of_source(name: str, source: RunResult | str) -> Iterable[ComparedRun]:
-    if isinstance(source, RunResult):
-        return [SavedRun(f"a result of {name}", source.data)]
-    return Side.read(name, source).starts
 
 
 def _read_runs(path: str) -> Iterator[ComparedRun]:

@@ -89,10 +89,6 @@ class Client:
         """Tell whether any chunk ends a request."""
         return self.version < 32 and chat
 
-    def needs_token(self, chat: bool) -> bool:
-        """Tell whether a request fails that has no token."""
-        return not self.rust and not self.ends_with_usage(chat)
-
     def is_token(self, chat: bool, flags: int) -> bool:
         """Tell whether an event counts as a token: it may end TTFT, and begin and end gaps."""
         if not flags & CHOICE:
@@ -122,7 +118,8 @@ class Client:
 def _answers(client: Client, view: View) -> Answers:
     run, active = view.run, view.active
     tokens = client.tokens(view)
-    marks = NOT_DONE if client.ends_with_usage(run.chat) and USAGE_ENDS in active else tokens
+    usage_ends = client.ends_with_usage(run.chat)
+    marks = NOT_DONE if usage_ends and USAGE_ENDS in active else tokens
     start, ends = view.starts, run.select(marks)
     output, read = _output(client, view)
     return Answers(
@@ -130,7 +127,8 @@ def _answers(client: Client, view: View) -> Answers:
         active,
         tokens,
         marks,
-        success=run.complete & run.has_event(tokens) if client.needs_token(run.chat) else run.complete,
+        # The others fail a request that has no token.
+        success=run.complete if client.rust or usage_ends else run.complete & run.has_event(tokens),
         end=np.where(ends.count > 0, ends.last, start),
         output=output,
         input=_input(client, view, read),

@@ -17,7 +17,6 @@ class Run:
     """What one run at a level shows.
 
     Attributes:
-        samples: One for each criterion.
         in_flight: Requests in flight at the server, on average.
         failed: Whether it misses the criteria whatever the samples show: requests piled up, or the run was stopped
             early because too many had missed their limits.

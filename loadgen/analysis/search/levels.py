@@ -300,11 +300,7 @@ def _share_of_rate(sent: Sequence[Record]) -> float:
 
 
 def _why_inconclusive(result: Result, *, stopped: bool) -> str | None:
-    """Return why a run shows nothing about the server; None if it does.
-
-    Args:
-        stopped: Whether a stop rule ended it early.
-    """
+    """Return why a run, perhaps stopped by a rule, shows nothing about the server; None if it does."""
     if result.verdict == "INVALID" or (result.partial is not None and not stopped):
         wrong = [check.name for check in result.failed_checks if check.group == "A"]
         return result.partial or ", ".join(wrong)

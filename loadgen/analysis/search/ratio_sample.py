@@ -90,7 +90,6 @@ class RatioSample:
 
         Args:
             compute: Computes bounds from numerators and the length of a block, in requests.
-            in_flight: Requests in flight, on average.
         """
         if not self.denominator.any():
             return None

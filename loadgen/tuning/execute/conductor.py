@@ -43,9 +43,6 @@ async def conduct(file: StudyFile, folder: Path, usual_s: UsualStart, view: View
 
     A cancelled call stops the engine; the next call goes on from the store.
 
-    Args:
-        folder: Folder of the store, created if there is none.
-
     Raises:
         BadInput: The study cannot run here, or not in this store.
         EngineError: An engine could not be stopped, so nothing more can be measured.

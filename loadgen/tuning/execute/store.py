@@ -135,7 +135,6 @@ class Store:
 
         Args:
             folder: Its folder, which exists and is locked.
-            facts: Facts of the study and its environment, by name, as JSON.
 
         Raises:
             NotKept: It cannot be written.

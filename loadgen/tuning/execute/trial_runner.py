@@ -97,11 +97,7 @@ class TrialRunner:
         *,
         asks: bool,
     ) -> Trial:
-        """Run workloads, each batch in a fresh start, and add the results to a trial.
-
-        Args:
-            asks: Whether to ask the questions of the study's accuracy gate after the last workload.
-        """
+        """Add the results of workloads to a trial, each batch in a fresh start; if it `asks`, the gate's answers."""
         for names in batches:
             try:
                 async with self.engines(trial.request, arm, folder, partial(on_progress, "")) as (engines, ready_s):

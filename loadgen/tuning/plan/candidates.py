@@ -68,11 +68,7 @@ class Candidates:
         return replace(start.changed(change, self.study), name=_name_of(values), changes=(change,), at=at)
 
     def adopt(self, number: int, tried: Sequence[ArmSpec], won: Sequence[ArmSpec]) -> None:
-        """Record the outcome of a stage.
-
-        Args:
-            won: The arms that go on, the best first; empty: the incumbents stay.
-        """
+        """Record the outcome of a stage: the arms that go on, the best first; empty: the incumbents stay."""
         name = self.study.stages[number].name
         self._tried[name], self._won[name] = list(tried), list(won)
         if won:

@@ -128,11 +128,7 @@ class Planner:
         return self._planned(self._study.stages[number].name, spec, self._workloads(number))
 
     def adopt(self, number: int, tried: Sequence[PlannedArm], won: Sequence[PlannedArm]) -> None:
-        """Record the outcome of a stage.
-
-        Args:
-            won: The arms that go on, the best first; empty: the incumbents stay.
-        """
+        """Record the outcome of a stage: the arms that go on, the best first; empty: the incumbents stay."""
         self._candidates.adopt(number, [arm.spec for arm in tried], [arm.spec for arm in won])
 
     def confirmation(self) -> Step:

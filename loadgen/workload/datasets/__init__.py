@@ -127,11 +127,7 @@ def check(settings: RunSettings) -> None:
 
 
 def check_sessions(settings: RunSettings, each: Sequence[RunSettings]) -> None:
-    """Refuse flags of sessions where no data set of a run has any.
-
-    Args:
-        each: Those of each data set.
-    """
+    """Refuse flags of sessions where no data set of a run has any."""
     if any(own.dataset_name not in BUILT_IN or own.timed_by_data for own in each):
         return
     defaults = type(settings)()

@@ -24,7 +24,6 @@ class Overview:
     """Numbers about the prompts of a data set, and a few samples.
 
     Attributes:
-        about: The provenance of the data set.
         input_tokens: Tokens of each prompt of known length, shape (k,).
         unplanned: The number of prompts of unknown length, because they repeat answers of the server: n - k.
         output_tokens: Maximum tokens of each answer, shape (n,).
@@ -52,7 +51,6 @@ class Overview:
         """Create the overview; each prompt is read once.
 
         Args:
-            prompts: The prompts, at least one.
             origin: Called at the end; returns the provenance as JSON.
             progress: Called now and then with the number of prompts read.
         """

@@ -35,12 +35,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class TurnCounts:
-    """How many turns each session has: a whole number from `low` to `high`, all equally likely.
-
-    Attributes:
-        low: The minimum, 1 or more.
-        high: The maximum, inclusive.
-    """
+    """How many turns each session has: a whole number from `low`, 1 or more, to `high`, all equally likely."""
 
     low: int
     high: int

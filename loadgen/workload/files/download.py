@@ -111,11 +111,7 @@ def _address(hub: str) -> str:
 
 
 class Part:
-    """The received part of a file, locked by one process.
-
-    Attributes:
-        size: Its size in bytes.
-    """
+    """The received part of a file, locked by one process."""
 
     def __init__(self, path: Path) -> None:
         self._destination = path

@@ -17,7 +17,6 @@ class RecordedCall:
         input_tokens: Tokens of the prompt; UNPLANNED if only its messages are known.
         output_tokens: Tokens of the answer; None if unknown.
         blocks: The names of the blocks with which the prompt begins; equal names are equal texts.
-        fields: Further fields of the body of the request.
     """
 
     location: str

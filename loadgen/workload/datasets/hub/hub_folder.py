@@ -23,7 +23,6 @@ class HubFolder:
     """The files of a data set; one of the hub is downloaded when it is first read.
 
     Attributes:
-        name: As the user gave it.
         names: The paths of its files inside the folder, sorted.
         fetch: Returns a local path of such a file.
     """

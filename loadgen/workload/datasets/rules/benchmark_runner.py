@@ -57,7 +57,11 @@ class BenchmarkRunnerShareGPT:
         Raises:
             BadInput: The part of the file that is read is not JSON, or the file has fewer such conversations.
         """
-        found = (conversation for conversation in self.conversations if _has_question_and_answer(conversation))
+        found = (
+            each
+            for each in self.conversations
+            if each.speakers[0] in ASKS and each.speakers[1] in ANSWERS and each.prompt and each.answer
+        )
         made = 0
         while batch := list(islice(found, min(BATCH, count - made))):
             for prompt in self._prompts(batch):
@@ -102,8 +106,3 @@ def _range(text: str | None) -> tuple[int, float]:
             INPUT_LEN, f"{text!r} is not a range of lengths", "write MIN:MAX, MIN: or :MAX, for example 10:2000"
         )
     return found
-
-
-def _has_question_and_answer(conversation: Conversation) -> bool:
-    asks, answers = conversation.speakers
-    return asks in ASKS and answers in ANSWERS and bool(conversation.prompt and conversation.answer)
