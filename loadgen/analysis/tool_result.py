@@ -21,14 +21,9 @@ TO_VLLM = {"total_throughput": "total_token_throughput"}  # SGLang's keys -> vLL
 
 @dataclass(frozen=True)
 class ToolResult:
-    """The result of one run of `vllm bench serve`, its client in Rust, or SGLang's `bench_serving`.
+    """The result of one run of `vllm bench serve`, its client in Rust, or SGLang's `bench_serving`."""
 
-    Attributes:
-        where: The path of its file, and the line if it is one of several; for messages.
-        published: Its numbers, for the audit.
-    """
-
-    where: str
+    where: str  # the path of its file, and the line if it is one of several; for messages
     published: Published
 
     @property

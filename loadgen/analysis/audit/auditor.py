@@ -17,15 +17,11 @@ from loadgen.errors import BadInput
 
 @dataclass(frozen=True, slots=True)
 class AuditedFile:
-    """A file that was read.
-
-    Attributes:
-        findings: What of it cannot be true by itself, or does not show what it seems to.
-    """
+    """A file that was read."""
 
     path: str
     results: Sequence[Published]
-    findings: Sequence[Finding]
+    findings: Sequence[Finding]  # what of it cannot be true by itself, or does not show what it seems to
 
 
 def read(path: str) -> str:

@@ -152,13 +152,11 @@ def _guidellm(run: dict[str, Any]) -> Iterator[tuple[str, Number]]:
 
 
 def _part(data: Any, *keys: str) -> dict[str, Any]:
-    """An object inside of others; empty where one of them is missing."""
     for key in keys:
         data = data.get(key) if isinstance(data, dict) else None
     return data if isinstance(data, dict) else {}
 
 
 def _value(given: Any) -> float:
-    """A finite number; NaN for anything else."""
     is_number = isinstance(given, int | float) and not isinstance(given, bool)
     return float(given) if is_number and abs(given) < math.inf else math.nan

@@ -10,14 +10,10 @@ _NOISE = 1e-9  # of floating point, relative
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A quantity between two bounds; arithmetic on numbers keeps the bounds true.
+    """A quantity between two bounds; arithmetic on numbers keeps the bounds true."""
 
-    Some numbers are unknown, and false: what follows from them is unknown, too, and they neither agree with any number
-    nor differ from it.
-
-    Attributes:
-        value: As printed, or as computed from what was printed.
-    """
+    # Some numbers are unknown, and false: what follows from them is unknown, too, and they neither agree with any
+    # number nor differ from it.
 
     value: float
     low: float

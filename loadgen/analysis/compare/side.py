@@ -71,7 +71,6 @@ class Side:
 
     @classmethod
     def _of(cls, name: str, path: str, runs: Iterable[ComparedRun]) -> "Side":
-        """Make a side of runs, without duplicates."""
         found: dict[object, ComparedRun] = {}
         for run in runs:
             known = found.get(run.key)

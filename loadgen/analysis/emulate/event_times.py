@@ -68,8 +68,6 @@ def busiest_whole_second(at: Int64s, begin: int, weights: Int64s | None = None) 
     """Return the largest sum of weights in any whole second after `begin`.
 
     Args:
-        at: Times, ns.
-        begin: Time, ns.
         weights: The weights of the times; None: 1 each.
     """
     return float(np.bincount((at - begin) // NS_PER_S, weights).max(initial=0))

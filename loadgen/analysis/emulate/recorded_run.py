@@ -40,17 +40,11 @@ TOKEN = event_selection(lambda flags: flags & TOKENS)
 
 @dataclass(frozen=True, eq=False)
 class SelectedEvents:
-    """The events of a selection, request by request.
+    """The events of a selection, request by request."""
 
-    Attributes:
-        index: Their positions among all events, ascending.
-        at: When they arrived, CLOCK_MONOTONIC ns.
-        bounds: Where those of each request begin in `index`, and the total; shape (requests + 1,).
-    """
-
-    index: Int64s
-    at: Int64s
-    bounds: Int64s
+    index: Int64s  # their positions among all events, ascending
+    at: Int64s  # when they arrived, CLOCK_MONOTONIC ns
+    bounds: Int64s  # where those of each request begin in `index`, and the total; shape (requests + 1,)
 
     @property
     def count(self) -> Int64s:
@@ -80,7 +74,6 @@ class RecordedRun:
         start_ns: When its clock started, CLOCK_MONOTONIC ns.
 
     Attributes:
-        native: Whether it used SGLang's own /generate; else, and if it is no chat, completions.
         due, sent, closed, ...: One entry per request, int64; see `loadgen.core.record.Record`. `expected` is the number
             of tokens that the server should count in the prompt, `tokens` the number that loadgen counts in the answer.
         complete: Whether the HTTP response came to its end, whatever was in it.
@@ -97,6 +90,7 @@ class RecordedRun:
             problem = f"what the tools print for the backend {endpoints.name_of(settings)} is not known"
             raise BadInput("--as", problem, "name a run of chat, completions or /generate")
         self.settings, self.start_ns, self.chat = settings, start_ns, is_chat(settings)
+        # whether it used SGLang's own /generate; else, and if it is no chat, completions
         self.native = endpoints.find(settings) is GENERATE
         self._at, self._flags, self._event_tokens = array("q"), array("h"), array("i")
         self._has_event_tokens = False
@@ -179,7 +173,6 @@ class RecordedRun:
 
 
 def _end_columns(record: Record) -> list[bool]:
-    """Return the columns ok, complete, has_error and abandoned of a request."""
     outcome = record.outcome
     has_error = outcome is Outcome.STREAM_ERROR
     unfinished = outcome is Outcome.TRUNCATED and record.detail == NO_FINISH_REASON

@@ -1,9 +1,8 @@
-"""Criteria: what an SLO requires of the requests of a run, as shares and means that have confidence bounds.
+"""Criteria: what an SLO requires of the requests of a run, as shares and means that have confidence bounds."""
 
-`ttft_p99<500ms` is met exactly if 99 % of the requests have a TTFT below 500 ms, so a limit on a percentile is a limit
-on a share. A failed request meets none. Means and gaps between tokens are those of the requests that succeeded; an SLO
-that limits nothing else also limits failures (`slo.required_limits`).
-"""
+# `ttft_p99<500ms` is met exactly if 99 % of the requests have a TTFT below 500 ms, so a limit on a percentile is a
+# limit on a share. A failed request meets none. Means and gaps between tokens are those of the requests that succeeded;
+# an SLO that limits nothing else also limits failures (`slo.required_limits`).
 
 import math
 from collections.abc import Sequence
@@ -26,11 +25,7 @@ MIN_REQUESTS = 100  # of a run
 
 
 class Criterion(Protocol):
-    """A requirement on the requests of a run.
-
-    Attributes:
-        text: As the user wrote it.
-    """
+    """A requirement on the requests of a run."""
 
     @property
     def text(self) -> str: ...  # noqa: D102
@@ -49,16 +44,11 @@ class Criterion(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RequestShare:
-    """A share of the requests must be good: succeed and meet every limit.
-
-    Attributes:
-        limits: On a request's latencies; without any, the request need only succeed.
-        attainment: The share that must be good: 0.99 for limits at the 99th percentile.
-    """
+    """A share of the requests must be good: succeed and meet every limit."""
 
     text: str
-    limits: tuple[slo.Limit, ...]
-    attainment: float
+    limits: tuple[slo.Limit, ...]  # on a request's latencies; without any, the request need only succeed
+    attainment: float  # the share that must be good: 0.99 for limits at the 99th percentile
 
     @property
     def min_requests(self) -> int:
@@ -72,11 +62,9 @@ class RequestShare:
         return RatioSample(good, np.ones(len(good)), self.attainment, least=least, greatest=greatest)
 
     def is_good(self, record: Record, settings: RunSettings) -> bool:
-        """Tell whether a request that has ended succeeded and met its limits; one of a single token has no TPOT.
-
-        A request that the client failed to send is no failure of the server, so it is bad only if latencies are
-        limited.
-        """
+        """Tell whether a request that has ended succeeded and met its limits; one of a single token has no TPOT."""
+        # A request that the client failed to send is no failure of the server, so it is bad only if latencies are
+        # limited.
         return self._judge(record, settings)[0]
 
     def _judge(self, record: Record, settings: RunSettings) -> tuple[bool, bool, bool]:
@@ -172,15 +160,14 @@ def separate_criteria(text: str) -> tuple[Criterion, ...]:
 def joint_criterion(text: str) -> RequestShare:
     """Return one criterion for all limits of an SLO, as goodput is defined: a request is good if it meets all of them.
 
-    All latencies are limited at one percentile, which is the share of requests that must be good. A failed request is
-    not good, so a limit on failures must allow as many as the share does, or more. Alone, it is the share.
-
     Args:
         text: For example `ttft_p99<500ms,tpot_p99<50ms,error_rate<1%`.
 
     Raises:
         BadInput: A limit is not equivalent to a share of requests.
     """
+    # All latencies are limited at one percentile, which is the share of requests that must be good. A failed request is
+    # not good, so a limit on failures must allow as many as the share does, or more. Alone, it is the share.
     limits = slo.parse(text)
     for limit in limits:
         if why := _why_not_per_request(limit):
@@ -200,7 +187,6 @@ def joint_criterion(text: str) -> RequestShare:
 
 
 def _why_undecidable(limit: slo.Limit) -> tuple[str, str] | None:
-    """Return why a limit cannot be shown to be met, and what to write instead; None if it can."""
     if limit.metric == "error":
         return None if 0 < limit.threshold < 1 else ("no number of requests can show this", "write error_rate<1%")
     if limit.statistic == "max":
@@ -209,7 +195,6 @@ def _why_undecidable(limit: slo.Limit) -> tuple[str, str] | None:
 
 
 def _why_not_per_request(limit: slo.Limit) -> tuple[str, str] | None:
-    """Return why a limit is not one on single requests, and what to write instead; None if it is."""
     if limit.metric in slo.GAPS:
         return "a request has many gaps", "limit its tpot or its e2el"
     if limit.statistic == "mean":

@@ -60,12 +60,12 @@ def client_error(result: RunResult) -> float | None:
 class QuietWait:
     """Waits until the machine has been quiet for QUIET_S.
 
-    A wait that ends without a quiet machine makes the next one half as long, since on a machine that is always busy
-    waiting does not help.
-
     Args:
         max_wait_s: How long to wait at most; 0: not at all, so that the machine is never known to be quiet.
     """
+
+    # A wait that ends without a quiet machine makes the next one half as long, since on a machine that is always busy
+    # waiting does not help.
 
     def __init__(self, max_wait_s: float, read: Callable[[], Reading] = Reading.now) -> None:
         self._read, self._max_wait_s, self._patience_s = read, max_wait_s, max_wait_s

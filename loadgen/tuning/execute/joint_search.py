@@ -117,7 +117,6 @@ def require_sampler(stage: Joint) -> None:
 
 
 def _sampler(stage: Joint, seed: int) -> Any:
-    """Return Optuna's study that draws the combinations."""
     require_sampler(stage)
     import optuna
 

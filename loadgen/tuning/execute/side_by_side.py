@@ -1,8 +1,8 @@
-"""Starts side by side: the servers of a block stay up together, and their runs take turns in rounds.
+"""Starts side by side: the servers of a block stay up together, and their runs take turns in rounds."""
 
-What disturbs the machine for longer than a run disturbs all arms alike, so that fewer fresh starts show an effect. Each
-round has prompts of its own, the same for all arms. If a run was disturbed, its round is set aside and another follows.
-"""
+# What disturbs the machine for longer than a run disturbs all arms alike, so that fewer fresh starts show an effect.
+# Each round has prompts of its own, the same for all arms. If a run was disturbed, its round is set aside and another
+# follows.
 
 import random
 import time
@@ -48,11 +48,10 @@ class SideBySide:
     async def run_block(self, starts: Sequence[Start]) -> list[Trial]:
         """Start the arms of a block, run the deciding workload in rounds, and stop them.
 
-        Further workloads, and questions, follow in a start of their own.
-
         Raises:
             EngineError, BadInput, NotKept: As `TrialRunner.run_trial` does.
         """
+        # Further workloads, and questions, follow in a start of their own.
         since_s = time.monotonic()
         await self._runner.wait_for_quiet(partial(starts[0].on_progress, ""))
         async with AsyncExitStack() as stack:
@@ -122,10 +121,8 @@ class SideBySide:
 
 
 def combined(rounds: Sequence[WorkloadRun]) -> WorkloadRun:
-    """Return the rounds of a start as one run: the numbers of the middle one, and under `loadgen` all of them.
-
-    Its disturbance is the mean of the rounds', which were repeated already.
-    """
+    """Return the rounds of a start as one run: the numbers of the middle one, and under `loadgen` all of them."""
+    # Its disturbance is the mean of the rounds', which were repeated already.
     found = [_disturbance(run) for run in rounds]
     ranked = sorted(rounds, key=lambda run: run.summary.get(THROUGHPUT) or 0.0)
     middle = ranked[(len(ranked) - 1) // 2]

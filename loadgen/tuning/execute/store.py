@@ -1,8 +1,7 @@
-"""The store of a study: a SQLite database with its facts and trials, and a folder of files for each start.
+"""The store of a study: a SQLite database with its facts and trials, and a folder of files for each start."""
 
-A start gets a row when it begins; its results are added in one transaction after its files are written. A program may
-be killed at any time: the start that it leaves is marked as lost and repeated.
-"""
+# A start gets a row when it begins; its results are added in one transaction after its files are written. A program may
+# be killed at any time: the start that it leaves is marked as lost and repeated.
 
 from __future__ import annotations
 
@@ -70,10 +69,7 @@ def kept(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Lock a store for writing; the kernel releases the lock when the program ends.
-
-    Args:
-        folder: Folder of the store, created if there is none.
+    """Lock a store for writing, and create its folder if there is none; the kernel releases the lock when the program ends.
 
     Raises:
         BadInput: Another program holds the lock, or the folder cannot be created.
@@ -131,10 +127,7 @@ class Store:
     @classmethod
     @contextmanager
     def create(cls, folder: Path, facts: Mapping[str, Any]) -> Iterator[Store]:
-        """Create a store in one transaction.
-
-        Args:
-            folder: Its folder, which exists and is locked.
+        """Create a store in one transaction, in a folder that exists and is locked.
 
         Raises:
             NotKept: It cannot be written.
@@ -302,7 +295,6 @@ class Store:
 
 
 def _place(number: int) -> str:
-    """Return the folder of a start, relative to the store."""
     return f"{FOLDERS}/{number:05}"
 
 

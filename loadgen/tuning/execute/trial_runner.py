@@ -194,7 +194,6 @@ class TrialRunner:
         return Reading.now(foreign) if foreign else self._quiet_wait.note()
 
     def _disturbance(self, before: Reading, foreign: Sequence[int], result: Result) -> Any:
-        """Return what disturbed a run since a reading, as JSON."""
         return to_json_values(
             self._read(foreign).disturbance(before, client_error=client_error(result), quiet=self._is_quiet)
         )
@@ -265,7 +264,6 @@ async def flush(engines: EngineSession) -> None:
 
 
 async def _engine_failure(engines: EngineSession) -> Failure | None:
-    """Return the failure of an engine after a run; None: no failure."""
     for process in engines.processes:
         if (error := await asyncio.to_thread(process.trouble)) is not None:
             return crash(error)

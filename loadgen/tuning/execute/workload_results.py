@@ -75,7 +75,6 @@ def difference_of(
     """Return the difference of two results on a workload; None if one has no value.
 
     Args:
-        comparison: Their comparison in common blocks; None: there is none.
         why: Why there are no bounds if there is no comparison.
     """
     more_is_better = study.objective.more_is_better

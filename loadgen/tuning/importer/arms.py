@@ -129,7 +129,6 @@ class Arms:
 
 
 def _flags(words: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return the words of each flag of a command, except for model and address."""
     flags: dict[str, tuple[str, ...]] = {}
     name = ""
     for word in words:
@@ -148,5 +147,4 @@ def _fit(arm: PlannedArm, stage: str) -> tuple[bool, bool, bool]:
 
 
 def _bare(model: str) -> str:
-    """Return a model's name without its owner."""
     return model.rpartition("/")[2].lower()

@@ -70,11 +70,10 @@ def facts(file: StudyFile) -> dict[str, Any]:
 def store(folder: Path, file: StudyFile) -> Iterator[Store]:
     """Lock and open the store of a study's published results; create it if there is none.
 
-    A new store in which nothing is kept is removed again.
-
     Raises:
         BadInput: It belongs to another study, or cannot be written.
     """
+    # A new store in which nothing is kept is removed again.
     current = facts(file)
     with locked(folder):
         if not Store.exists(folder):
@@ -200,14 +199,12 @@ class Importer:
         return Placement(arm, config, workload or "", notes)
 
     def _losses(self, result: Published, workload: str) -> list[str]:
-        """Return a remark if requests of the workload are missing without a word about them."""
         ok, wanted = result.get("ok"), self._arms.loads[workload].num_prompts or 0
         if ok is None or requests_sent(result) is not None or ok.value >= wanted:
             return []
         return [f"{ok.value:g} of the {wanted} requests of {workload}; the others count as failed"]
 
     def _early_end(self, result: Published, workload: str) -> list[str]:
-        """Return a remark if answers are shorter than the workload asks for."""
         load, tokens = self._arms.loads[workload], result.per_request()
         asked = load.random_output_len
         if load.dataset_name != "random" or not isinstance(asked, int) or tokens is None:
@@ -289,7 +286,6 @@ def _numbers(printed: Mapping[str, Any]) -> Numbers:
 
 
 def _whole(data: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result with all other keys of its file."""
     own = data.get("loadgen")
     return {**data, **summary, "loadgen": {**(own if isinstance(own, dict) else {}), **summary["loadgen"]}}
 

@@ -63,7 +63,6 @@ def load(settings: RunSettings, model: str, devices: int) -> Span | None:
     """Estimate the time of a run of a workload; None: unknown.
 
     Args:
-        model: Name of the model, which gives its size.
         devices: Accelerators that compute; 0: none.
     """
     if settings.duration is not None and settings.num_prompts is None:

@@ -29,9 +29,6 @@ LATENCIES = {"ttft_due": "TTFT", "tpot": "TPOT", "e2el_due": "E2EL"}  # histogra
 def drawings(model: ReportModel, folder: Path) -> dict[str, Drawing]:
     """Return the charts by name: cases, waterfall, latencies, pareto, noise.
 
-    Args:
-        folder: Folder of the store, which has the whole results.
-
     Raises:
         BadInput: A result cannot be read.
     """
@@ -44,7 +41,6 @@ def drawings(model: ReportModel, folder: Path) -> dict[str, Drawing]:
 
 
 def _cases(model: ReportModel, baseline: ArmResult) -> Chart | None:
-    """Compare baseline and winner on each workload, in shares of the baseline."""
     shown: list[str] = []
     bars: dict[str, list[tuple[float, float, str]]] = {"baseline": [], "optimized": []}
     for name in model.workloads:
@@ -89,7 +85,6 @@ def _cases(model: ReportModel, baseline: ArmResult) -> Chart | None:
 
 
 def _waterfall(model: ReportModel, baseline: ArmResult) -> Chart | None:
-    """Show how each adoption changed the value of the baseline."""
     compared = [(name, model.difference(arm)) for name, arm in model.chain.items()]
     steps = [(name, difference.share) for name, difference in compared if difference is not None]
     level = baseline.workloads[model.workload].achieved if model.workload in baseline.workloads else None
@@ -158,7 +153,6 @@ def _frontier(points: Mapping[str, tuple[float, float]]) -> list[str]:
 
 
 def _noise(model: ReportModel) -> Chart | None:
-    """Plot the deviation of each start from the mean of its arm, step by step."""
     rows: dict[str, list[float]] = {}
     for step in model.steps:
         for arm in step.arms:
@@ -231,7 +225,6 @@ def _histograms(folder: Path, result: WorkloadResult | None) -> dict[str, Histog
 
 
 def _rows_panel(title: str, names: Sequence[str], marks: Sequence[Any], row: int = ROW) -> Panel:
-    """Return a panel with a row for each name."""
     return Panel(title, Names(tuple(names)), tuple(marks), height=row * len(names) + EDGE)
 
 

@@ -99,7 +99,6 @@ def caveats(model: ReportModel) -> Iterator[Line]:
 
 
 def _suspect_runs(model: ReportModel) -> Iterator[Line]:
-    """Yield a line on the SUSPECT runs; nothing if there are none."""
     count, reasons = 0, dict[str, list[str]]()
     for trial in model.findings.trials:
         for workload, run in trial.runs.items():

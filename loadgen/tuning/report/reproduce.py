@@ -113,5 +113,4 @@ def run_words(planned: PlannedArm, study: Study, settings: RunSettings) -> Seque
 
 
 def _comment(text: str) -> str:
-    """Return the text on one line."""
     return " ".join(text.split())

@@ -81,7 +81,6 @@ def baseline(study: Study) -> ArmSpec:
 
 
 def _with_engine(arm: ArmSpec, engine: str, base: EngineBase) -> ArmSpec:
-    """Return the arm with its width and the settings that every server of an engine has."""
     width = {name: arm.knobs[name] for name in WIDTH if name in arm.knobs}
     knobs = _merged(width, base.knobs)
     return replace(arm, engine=engine, knobs=knobs, raw=_flags(base.raw), env=dict(base.env))

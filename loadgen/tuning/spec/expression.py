@@ -31,12 +31,12 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 class Expression:
     """A condition in Python's notation.
 
-    It may have `and`, `or`, `not`, comparisons, `in` a list, `+ - * / // %` of numbers, names, numbers, quoted strings,
-    `True`, `False` and `None`, the value of a knob that is not set.
-
     Raises:
         ValueError: It has another form.
     """
+
+    # It may have `and`, `or`, `not`, comparisons, `in` a list, `+ - * / // %` of numbers, names, numbers, quoted
+    # strings, `True`, `False` and `None`, the value of a knob that is not set.
 
     def __init__(self, text: str) -> None:
         if len(text) > MAX_CHARACTERS:
@@ -69,7 +69,6 @@ class Expression:
 
 
 def _check(node: ast.AST) -> None:
-    """Raise ValueError for a form that `_value` does not know."""
     match node:
         case ast.Constant(value=value) if value is None or isinstance(value, bool | int | float | str):
             return

@@ -65,7 +65,6 @@ class Objective(Strict, frozen=True, kw_only=True):
     accuracy: Annotated[Accuracy | None, Meta(description="questions that a changed model must still answer")] = None
 
     def __post_init__(self) -> None:
-        """Refuse a goodput without limits of single requests."""
         if self.metric == "goodput":
             if self.slo is None:
                 raise refused("goodput without an slo", "give the limits of a request, as ttft_p99<500ms")

@@ -77,7 +77,6 @@ def _comparable(first: PublishedArm, second: PublishedArm) -> bool:
 
 
 def _changed(arm: PublishedArm, base: PublishedArm) -> dict[str, str]:
-    """The settings that an arm has and another one has not: name to value."""
     return {name: to for name, (_, to) in arm.command.changes(base.command).items() if to is not None}
 
 
@@ -122,10 +121,8 @@ def _builds_on(study: PublishedStudy, arm: PublishedArm, earlier: list[Published
 def _uncredited(
     study: PublishedStudy, arm: PublishedArm, best: PublishedArm, base: PublishedArm, rejected: Rejected
 ) -> Findings:
-    """A gain for which a title names one change, where the candidate has others, too.
-
-    Its changes are those from `base`: the best so far, or the best of its engine; what the best so far has is none.
-    """
+    """A gain for which a title names one change, where the candidate has others, too."""
+    # Its changes are those from `base`: the best so far, or the best of its engine; what the best so far has is none.
     same_model = arm.command.name.lower() == best.command.name.lower()
     changed = {
         name: to

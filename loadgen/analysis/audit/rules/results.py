@@ -103,7 +103,6 @@ def _shows(study: PublishedStudy, arm: PublishedArm, printed: Number) -> bool:
 
 
 def _from_to(study: PublishedStudy, found: re.Match[str]) -> Findings:
-    """ "from x tok/s to y tok/s": both are of blocks."""
     for group in (1, 2):
         printed = Number.printed(found[group])
         if study.arms and not any(_shows(study, arm, printed) for arm in study.arms):
