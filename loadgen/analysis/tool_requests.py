@@ -67,11 +67,7 @@ class ToolRequests:
         return len(self.ok)
 
     def values(self, latency: str) -> list[Floats]:
-        """Return the values of each request that succeeded, ms: one or none of a latency, any number of gaps.
-
-        Args:
-            latency: ttft, tpot, e2el, or what `gap` names.
-        """
+        """Return the values of each request that succeeded, ms: of a latency one or none, of `gap` any number."""
         if latency == self.gap:
             return [gaps if ok else gaps[:0] for gaps, ok in zip(self.gaps, self.ok, strict=True)]
         column: Floats = getattr(self, latency)

@@ -47,11 +47,7 @@ class ToolResult:
 
     @cached_property
     def requests(self) -> ToolRequests | None:
-        """The values of single requests; None if it was saved without them.
-
-        Raises:
-            BadInput: They are not whole.
-        """
+        """The values of single requests; None if it was saved without them; BadInput if they are not whole."""
         return ToolRequests.of(self.flat, self.gap, self.where)
 
     def number(self, name: str) -> float | None:

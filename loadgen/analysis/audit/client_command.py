@@ -62,5 +62,4 @@ def client_command(line: ShellCommand) -> ClientCommand | None:
 
 
 def _ends(words: tuple[str, ...], client: tuple[str, ...]) -> bool:
-    """Whether the words start a script of this name in some folder."""
     return len(words) >= len(client) and client[-1].endswith(".py") and words[1].rpartition("/")[2] == client[-1]

@@ -50,11 +50,7 @@ GUIDELLM_STATISTICS = ("mean", "median", "p90", "p95", "p99")
 
 
 def results(name: str, text: str) -> list[Published]:
-    """The results in a file of JSON, or of one JSON object a line.
-
-    Raises:
-        BadInput: It is no JSON, or none of a kind that is known.
-    """
+    """The results in a file of JSON, or of one JSON object a line; BadInput if there is none of a known kind."""
     return [published for line, data in _objects(name, text) for published in _read(data, Place(name, line))]
 
 

@@ -21,11 +21,7 @@ class Number:
 
     @classmethod
     def printed(cls, text: str) -> "Number":
-        """Of decimal digits as printed: half a unit of the last one on either side; commas are left out.
-
-        Raises:
-            ValueError: It is no number.
-        """
+        """Of decimal digits as printed, commas left out: half a unit of the last on either side; or ValueError."""
         digits = text.replace(",", "").replace("−", "-")
         value, half = float(digits), 0.5 * 10.0 ** -len(digits.partition(".")[2])
         return cls(value, value - half, value + half)

@@ -47,7 +47,7 @@ class Page:
     def __init__(self, name: str, text: str) -> None:
         self.name, self.text = name, text
         self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
-        # As long as the text: each fence keeps its marks, length and lines, and nothing in it can be taken for anything.
+        # as long as the text: a fence keeps its marks, length and lines, and nothing in it can be taken for anything
         self.prose = FENCE.sub(lambda fence: "```" + re.sub(r"[^\n]", "\0", fence[0][3:-3]) + "```", text)
         # sections, tables, results, commands: what is in it, in its order; commands start engines, results are blocks
         self.sections = list(_sections(self.prose))
@@ -71,7 +71,6 @@ class Page:
         self.workloads = list(workloads(text, self.prose, self.clients, titles))
 
     def _serves(self, fence: re.Match[str]) -> bool:
-        """Whether a fence is called the script of a server."""
         return re.search(r"(?i)serving (?:script|command)[^\n]*\s+\Z", self.prose[: fence.start()][-100:]) is not None
 
     def place(self, at: int, name: str = "") -> Place:

@@ -39,11 +39,8 @@ class ShellCommand:
 
 
 def shell_commands(text: str, at: int) -> Iterator[ShellCommand]:
-    """Yield the commands of a script; variables that it exports and no command follows are a command without words.
-
-    Args:
-        text: The script; lines may have been joined into one, as on a page that was copied from a browser.
-    """
+    """Yield the commands of a script; variables that it exports and no command follows are a command without words."""
+    # Lines may have been joined into one, as on a page that was copied from a browser.
     exported: dict[str, str] = {}
     pending: tuple[str, int] | None = None  # of an export that no command has followed
     for line in _whole_commands(text):

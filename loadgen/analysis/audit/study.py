@@ -83,17 +83,13 @@ class PublishedArm:
 
 
 class PublishedStudy:
-    """A page, understood.
-
-    Attributes:
-        summary: The table of what each stage brought; NO_TABLE where there is none.
-        stages: The sections in which candidates are tried.
-    """
+    """A page, understood."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
         # the first table that has a baseline; NO_TABLE where there is none
         self.comparison = next((table for table in page.tables if table.baseline is not None), NO_TABLE)
+        # the table of what each stage brought, NO_TABLE where there is none; the sections in which candidates are tried
         self.summary, self.stages = summary_and_stages(page)
         self._estimates = "(est.)" in page.prose
         self.arms = [self._arm(result) for result in page.results]

@@ -58,12 +58,7 @@ def length_mismatch(result: Published, input_tokens: int | None, output_tokens: 
 def workloads(
     text: str, prose: str, clients: list[ClientCommand], title_at: dict[int, str]
 ) -> Iterator[AnnouncedWorkload]:
-    """Every workload that a page announces.
-
-    Args:
-        prose: The page, fences blanked out.
-        title_at: Titles of its sections by where they begin.
-    """
+    """Every workload that a page announces; `prose` has no fences, `title_at` has titles by where sections begin."""
     yield from map(_of_command, clients)
     seen: set[int] = set()
     for found in chain(PROSE.finditer(prose), RUN_ON.finditer(prose)):

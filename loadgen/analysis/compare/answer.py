@@ -109,7 +109,6 @@ def _intervals(candidate: CandidateRows) -> str:
 
 
 def _certainty(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
-    """Say what noise the intervals are computed from, and what they leave out."""
     bases = candidate.bases
     counts = sorted({len(side.starts) for side in (comparison.baseline, candidate.candidate)})
     if Basis.STARTS in bases:

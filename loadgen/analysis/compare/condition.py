@@ -60,11 +60,7 @@ class Judgement:
 
 
 def parse(texts: Iterable[str]) -> list[Condition]:
-    """Parse conditions; each text may have several, with commas between them.
-
-    Raises:
-        BadInput: A condition is malformed.
-    """
+    """Parse conditions; each text may have several, with commas between them. BadInput if one is malformed."""
     return [_condition(part.strip()) for text in texts for part in text.split(",")]
 
 
@@ -90,11 +86,7 @@ def _condition(text: str) -> Condition:
 
 
 def judge(comparison: Comparison, conditions: Iterable[Condition]) -> list[Judgement]:
-    """Test every condition on every candidate.
-
-    Raises:
-        BadInput: A side does not have the metric.
-    """
+    """Test every condition on every candidate; BadInput if a side does not have the metric."""
     return [judgement for condition in conditions for judgement in _judge(comparison, condition)]
 
 

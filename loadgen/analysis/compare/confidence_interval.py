@@ -77,7 +77,7 @@ def interval_within_run(
     length: int,
     rounding: float = 0.0,
 ) -> ConfidenceInterval | None:
-    """Return the interval by the variation between blocks of `length` requests; None if they are too few for the metric.
+    """Return the interval by the variation between blocks of `length` requests; None if there are too few.
 
     Args:
         difference: Candidate minus baseline, in scaled values.

@@ -32,7 +32,7 @@ class LatencyValues:
         return means
 
     def resample_mean(self, length: int, seed: int) -> Floats | None:
-        """Return bootstrap replicates of the mean, ms, by blocks of `length` requests; None if the values are too few."""
+        """Return bootstrap replicates of the mean, ms, by blocks of `length` requests; None: too few values."""
         means = resample_ratio(self.sums, self.counts, length, seed)
         if np.isnan(means).any():
             return None

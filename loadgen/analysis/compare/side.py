@@ -175,11 +175,7 @@ def _holds_a_run(path: Path) -> bool:
 
 
 def check_distinct(sides: Sequence[Side]) -> None:
-    """Refuse a run that is on two sides.
-
-    Raises:
-        BadInput: Naming both files.
-    """
+    """Raise BadInput with both files if a run is on two sides."""
     seen: dict[object, str] = {}
     for side in sides:
         for run in side.starts:

@@ -73,13 +73,6 @@ class RecordedRun:
     Args:
         start_ns: When its clock started, CLOCK_MONOTONIC ns.
 
-    Attributes:
-        due, sent, closed, ...: One entry per request, int64; see `loadgen.core.record.Record`. `expected` is the number
-            of tokens that the server should count in the prompt, `tokens` the number that loadgen counts in the answer.
-        complete: Whether the HTTP response came to its end, whatever was in it.
-        has_error: Whether the stream held an error object.
-        abandoned: Whether loadgen gave the request up, so that its end is unknown.
-
     Raises:
         BadInput: A record does not hold the events of its stream, or the run used an API whose events the tools read in
             ways that are not known here.
@@ -101,9 +94,13 @@ class RecordedRun:
             rows.append([*(getattr(record, name) for name in COLUMNS), record.expected_tokens, record.answer_tokens])
             rows[-1] += _end_columns(record)
         table = np.array(rows, dtype=np.int64).reshape(len(rows), len(COLUMNS) + 6).T
+        # One entry per request; see `loadgen.core.record.Record`. `expected` is the number of tokens that the server
+        # should count in the prompt, `tokens` the number that loadgen counts in the answer.
         columns: list[Int64s] = list(table)
         self.due, self.sent, self.connect_ns, self.closed, self.input_tokens, self.output_tokens = columns[:6]
         self.prompt_tokens, self.completion_tokens, self.first_tokens, self.expected, self.tokens = columns[6:11]
+        # complete: the HTTP response came to its end, whatever was in it. has_error: the stream held an error object.
+        # abandoned: loadgen gave the request up, so that its end is unknown.
         self.ok, self.complete, self.has_error, self.abandoned = (column.astype(bool) for column in columns[11:])
         self.at = np.frombuffer(self._at, dtype=np.int64)
         self.flags = np.frombuffer(self._flags, dtype=np.int16)

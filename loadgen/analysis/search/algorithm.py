@@ -76,11 +76,7 @@ Measure = Callable[[float], Awaitable[Run | None]]
 
 
 async def find_highest_level(measure: Measure, start: float, span: SearchRange) -> SearchResult:
-    """Find the highest level that meets the criteria.
-
-    Args:
-        measure: Runs a level; returns None if no more runs are allowed.
-    """
+    """Find the highest level that meets the criteria; `measure` returns None if no more runs are allowed."""
     meets, fails = 0.0, math.inf
     level = min(max(span.nearest(start), span.min_level), span.max_level)
     tried: list[tuple[float, bool | None]] = []

@@ -35,11 +35,7 @@ class Criterion(Protocol):
         """Requests of a run: twice as many as show that it is met if all of them are good (Wilson's bound)."""
 
     def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
-        """Return what the requests of a run show of the criterion.
-
-        Args:
-            records: In the order of their due times.
-        """
+        """Return what the requests of a run, in the order of their due times, show of the criterion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +48,11 @@ class RequestShare:
 
     @property
     def min_requests(self) -> int:
-        """Requests of a run, see `Criterion`."""
+        """As `Criterion.min_requests`."""
         return _min_requests(self.attainment)
 
     def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
-        """Return the number of good requests by the number of requests, see `Criterion`."""
+        """As `Criterion.sample`: the number of good requests by the number of requests."""
         rows = [self._judge(record, settings) for record in records]
         good, least, greatest = np.array(rows, dtype=float).reshape(-1, 3).T
         return RatioSample(good, np.ones(len(good)), self.attainment, least=least, greatest=greatest)
@@ -100,7 +96,7 @@ class GapShare(LimitCriterion):
 
     @property
     def min_requests(self) -> int:
-        """Requests of a run, see `Criterion`; the gaps of a request count as one request."""
+        """As `Criterion.min_requests`; the gaps of a request count as one request."""
         return _min_requests(self._share)
 
     @property
@@ -109,7 +105,7 @@ class GapShare(LimitCriterion):
         return self.limit.percentile / 100
 
     def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
-        """Return the number of gaps within the limit by the number of gaps, see `Criterion`."""
+        """As `Criterion.sample`: the number of gaps within the limit by the number of gaps."""
         within = np.less_equal if self.limit.inclusive else np.less
         each = [gaps(record, self.limit.metric) for record in records]
 
@@ -127,7 +123,7 @@ class MeanLimit(LimitCriterion):
     min_requests = MIN_REQUESTS
 
     def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
-        """Return the sum of the values by their number, see `Criterion`."""
+        """As `Criterion.sample`: the sum of the values by their number."""
         each = [self._values(record, settings) for record in records]
         sums, least, greatest = (
             np.array([float((getattr(one, end) * one.repeats).sum()) for one in each])
@@ -145,11 +141,7 @@ class MeanLimit(LimitCriterion):
 
 
 def separate_criteria(text: str) -> tuple[Criterion, ...]:
-    """Return one criterion for each limit of an SLO, at whatever percentiles (`loadgen search`).
-
-    Raises:
-        BadInput: A limit cannot be shown to be met.
-    """
+    """Return one criterion for each limit of an SLO, at any percentiles; BadInput for one that nothing can show."""
     limits = slo.required_limits(text)
     for limit in limits:
         if why := _why_undecidable(limit):

@@ -70,7 +70,6 @@ class EarlyStop:
         return f"{missed}, which allows {percent(1 - share.attainment, 1)}"
 
     def _read(self) -> bool:
-        """Read complete lines; tell whether there were bad requests among them."""
         before = sum(map(len, self._bad.values()))
         for row in (orjson.loads(line) for tail in self._tails for line in tail.lines()):
             self._read_row(row)

@@ -162,11 +162,7 @@ class Levels:
         ]
 
     async def run_level(self, level: float) -> Run | None:
-        """Run a level, and run it longer if its requests take too long; return None if no more runs are allowed.
-
-        Raises:
-            InconclusiveRun: It ended early, is INVALID, or no request succeeded.
-        """
+        """Run a level, longer if its requests take too long, or raise InconclusiveRun; None: no more runs allowed."""
         while self.runs_left:
             run, length_s, sojourn_s = await self._run_once(level)
             wanted_s = min(self.sojourns * sojourn_s, MAX_RUN_S)
@@ -181,11 +177,7 @@ class Levels:
         return None
 
     async def run_burst(self) -> float:
-        """Send the minimum number of requests all at once and return the throughput, in requests/s: a first rate.
-
-        Raises:
-            InconclusiveRun: It ended early, is INVALID, or no request succeeded.
-        """
+        """Send the fewest requests all at once; return the throughput, requests/s, or raise InconclusiveRun."""
         name = f"{self._name}-{len(self.runs) + 1:02}"
         with self._records(name) as records:
             result = await self._measure(self._settings_at(math.inf, records), name, lambda progress: None)

@@ -164,7 +164,6 @@ class LoadSearch:
         return f"--duration {duration_s:g} is too short: {needs} needs {count} requests; {plan}"
 
     def _report(self, level_runs: list[LevelRun], say: Callable[[str], None]) -> None:
-        """Keep the outcome of the runs that have ended since the last call in `data`, and say it."""
         for number in range(self._reported, len(level_runs)):
             run, level, why = level_runs[number].run, level_runs[number].level, level_runs[number].why
             met = run.met()

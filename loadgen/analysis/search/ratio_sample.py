@@ -46,11 +46,7 @@ class RatioSample:
         return float(self.numerator.sum() / self.denominator.sum()) if self.denominator.any() else None
 
     def met(self, in_flight: float) -> bool | None:
-        """Tell whether the threshold is met, by a confidence bound, whatever the truth is within the client error.
-
-        Args:
-            in_flight: Requests in flight, on average.
-        """
+        """Tell by a confidence bound whether the threshold is met, whatever the truth within the client error."""
         # None: the requests are too few to tell, or the client error is too large.
         bounds = self.bounds(in_flight)
         if bounds is None:

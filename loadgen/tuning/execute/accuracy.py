@@ -60,11 +60,7 @@ async def answers(settings: RunSettings, model: str, questions: Sequence[Questio
 
 
 async def _reply(target: Target, question: Question) -> str:
-    """Return the server's reply; empty if it has only thinking.
-
-    Raises:
-        Unreachable: No reply, or not one of a chat.
-    """
+    """Return the server's reply, empty if it has only thinking; or raise Unreachable."""
     asked = {
         "model": target.model,
         "messages": [{"role": "user", "content": PROMPT.format(question.text)}],

@@ -43,11 +43,7 @@ def asks_questions(request: TrialRequest, arm: ArmSpec, study: Study, trials: It
 
 
 class AccuracyGate:
-    """Compares the answers of arms with the baseline's.
-
-    Args:
-        base_answers: Answers of the baseline; None if it was not asked.
-    """
+    """Compares the answers of arms with the baseline's; None: it was not asked."""
 
     # An arm is rejected if it has lost more than the study allows, and if the loss is significant: by McNemar's test on
     # the questions that only one of the two answered right (Psychometrika 12, 1947), in its exact form, one-sided, at

@@ -43,11 +43,7 @@ _OF_DATA = {"path": "file", "bytes": "bytes", "sha256": "SHA-256"}
 
 
 def gather(study: Study, planner: Planner, text: str) -> dict[str, Any]:
-    """Return the current facts as JSON.
-
-    Raises:
-        BadInput: The questions of its gate cannot be read.
-    """
+    """Return the current facts as JSON; BadInput if the questions of its gate cannot be read."""
     accelerators, described, gate = Accelerators.found(), machine.describe(), study.objective.accuracy
     return {
         "study": study.as_json(),

@@ -107,11 +107,7 @@ class JointSearch:
 
 
 def require_sampler(stage: Joint) -> None:
-    """Check that the packages of a stage's sampler are installed.
-
-    Raises:
-        BadInput: A package is missing.
-    """
+    """Raise BadInput if a package of a stage's sampler is not installed."""
     packages = ("optuna", "scipy", "torch") if stage.sampler == "gp" else ("optuna",)
     require(f"sampler {stage.sampler}", "drawing arms", *packages)
 

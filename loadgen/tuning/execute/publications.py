@@ -51,7 +51,6 @@ def _step(step: Step, study: Study, trials: list[Trial]) -> StepResult:
 
 
 def _trials_of(arm: PlannedArm, trials: list[Trial]) -> list[Trial]:
-    """Return the trials of an arm's configuration on its workloads, then those that were imported as this arm's."""
     same = [trial for trial in trials if trial.config == arm.identity]
     own = [trial for trial in same if trial.failure or trial.runs.keys() & {*arm.workloads}]
     ran = {workload for trial in own for workload in trial.runs}

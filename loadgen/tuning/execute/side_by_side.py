@@ -46,11 +46,7 @@ class SideBySide:
         self._workload = study.objective.workload
 
     async def run_block(self, starts: Sequence[Start]) -> list[Trial]:
-        """Start the arms of a block, run the deciding workload in rounds, and stop them.
-
-        Raises:
-            EngineError, BadInput, NotKept: As `TrialRunner.run_trial` does.
-        """
+        """Start the arms of a block, run the deciding workload in rounds, and stop them; raises as `run_trial`."""
         # Further workloads, and questions, follow in a start of their own.
         since_s = time.monotonic()
         await self._runner.wait_for_quiet(partial(starts[0].on_progress, ""))
@@ -80,7 +76,6 @@ class SideBySide:
         return [replace(start.trial, seconds=each_s) for start in starts]
 
     async def _run_rounds(self, starts: Sequence[Start], sessions: Mapping[str, EngineSession]) -> None:
-        """Run all arms in turn, until enough rounds were not disturbed."""
         wanted, excess = self._study.decision.rounds, list[float]()
         while len(excess) < wanted + MAX_DISTURBED and sum(each <= 1 for each in excess) < wanted:
             going = [start for start in starts if start.trial.failure is None]

@@ -32,12 +32,7 @@ _COMPARABLE = (Verdict.BETTER, Verdict.NOT_SIGNIFICANT, Verdict.WORSE, Verdict.N
 
 
 class StepRun:
-    """Runs a step: yields the starts it needs, and decides from their trials.
-
-    Attributes:
-        broken: Why the reference cannot be measured; empty if it can.
-        arms_ahead: Names of the arms that the running block starts after the one that is started now.
-    """
+    """Runs a step: yields the starts it needs, and decides from their trials."""
 
     def __init__(
         self,
@@ -56,6 +51,8 @@ class StepRun:
         self._update(self._base, verdict=Verdict.REFERENCE)
         decision = study.decision
         self._plan = group_sequential.Plan(decision.min_effect, decision.confidence, step.min_starts, step.max_starts)
+        # broken: why the reference cannot be measured; empty if it can. arms_ahead: names of the arms that the running
+        # block starts after the one that is started now
         self.over, self.broken, self.arms_ahead = False, "", tuple[str, ...]()
         self._reference_unmeasured = False  # it ran without a value, so that it is not started again
 
@@ -138,7 +135,6 @@ class StepRun:
             self._nogoods.append(_assignments(self.arm(name).spec))
 
     def _break(self, reason: str) -> None:
-        """End the step if the reference cannot be measured, for a reason that is not empty."""
         self.broken = reason
         if reason:
             self._update(self._base, verdict=Verdict.FAILED, reason=reason)
@@ -262,7 +258,6 @@ class StepRun:
         return DisturbedLayout(np.log(values), lost).noise
 
     def _round_noise(self) -> Noise | None:
-        """Estimate the noise of the rounds of a start, of which those of a block belong together."""
         blocks: dict[int, list[list[float]]] = {}
         for arm in self._arms.values():
             for trial in arm.counted:
@@ -285,7 +280,6 @@ class StepRun:
 
 
 def _ruled_out(comparison: Comparison, least: float) -> str:
-    """Return which gains a comparison that found none leaves possible."""
     least_text = percent(least, 1)
     if comparison.low > 0:
         return f"a gain below {least_text} is not ruled out"

@@ -59,11 +59,7 @@ class Walk:
             self.request = None
 
     def found(self, open_: str = "") -> Findings:
-        """Return the findings so far.
-
-        Args:
-            open_: Why no more starts are made, if more are needed.
-        """
+        """Return the findings so far; `open_` is why no more starts are made, if more are needed."""
         open_ = open_ if self.request is not None else self.broken
         running = [self._running.found(open_)] if self._running is not None else []
         return Findings(self.study, (*self._done, *running), open_)

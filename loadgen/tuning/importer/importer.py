@@ -68,11 +68,7 @@ def facts(file: StudyFile) -> dict[str, Any]:
 
 @contextmanager
 def store(folder: Path, file: StudyFile) -> Iterator[Store]:
-    """Lock and open the store of a study's published results; create it if there is none.
-
-    Raises:
-        BadInput: It belongs to another study, or cannot be written.
-    """
+    """Lock and open the store of a study's published results, or create it; BadInput if it is another study's."""
     # A new store in which nothing is kept is removed again.
     current = facts(file)
     with locked(folder):
@@ -134,11 +130,6 @@ class Importer:
         return summary
 
     def _import(self, entry: Entry, source: Source, summary: ImportSummary) -> None:
-        """Import an entry if it is new.
-
-        Raises:
-            Unplaced: No arm or workload matches it.
-        """
         known = self._runs.get(_numbers(as_printed(entry.result))) if entry.result else None
         if known is not None:
             same = (known.sha256, known.result) == (source.sha256, entry.number)
@@ -172,11 +163,7 @@ class Importer:
         summary.lines.append(f"{entry.place}: {placed.arm.path}, {_shown(trial)}")
 
     def _placed(self, entry: Entry, source: Source) -> Placement:
-        """Find arm and workload of an entry.
-
-        Raises:
-            Unplaced: Nothing matches it.
-        """
+        """Find arm and workload of an entry, or raise Unplaced."""
         workload, notes = None, []
         if self._as is not None and (source.is_part or entry.command is None):
             arm, workload = self._as

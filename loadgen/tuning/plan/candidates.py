@@ -31,11 +31,7 @@ class Candidates:
         self._won: dict[str, list[ArmSpec]] = {}
 
     def starts(self, number: int) -> list[ArmSpec]:
-        """Return the arms from which a stage starts.
-
-        Raises:
-            AtFault: The stage names an unknown arm.
-        """
+        """Return the arms from which a stage starts; AtFault if it names an unknown one."""
         source = self.study.stages[number].from_
         if source in (INCUMBENT, BASELINE):
             return self.incumbents if source == INCUMBENT else [self.baseline]
@@ -43,11 +39,7 @@ class Candidates:
         return [replace(_find(name, self._tried[stage], ("stages", number, "from")), name=source)]
 
     def of_stage(self, number: int) -> list[ArmSpec]:
-        """Return the arms that a stage tries; none of a joint stage, which draws them as it goes.
-
-        Raises:
-            AtFault: The stage makes a change that no arm can have.
-        """
+        """Return the arms that a stage tries, of a joint stage none; AtFault for a change that no arm can have."""
         stage, at, starts = self.study.stages[number], ("stages", number), self.starts(number)
         found = []
         for start in starts:
@@ -93,11 +85,7 @@ def expected(stage: AnyStage, tried: Sequence[ArmSpec]) -> list[ArmSpec]:
 
 
 def check_expected(stage: AnyStage, at: At, tried: Sequence[ArmSpec]) -> None:
-    """Check that a stage has the arms that its plan expects to win.
-
-    Raises:
-        AtFault: It has not.
-    """
+    """Raise AtFault unless a stage has the arms that its plan expects to win."""
     if isinstance(stage, Joint):
         return
     names = _expected_names(stage)

@@ -27,11 +27,7 @@ LATENCIES = {"ttft_due": "TTFT", "tpot": "TPOT", "e2el_due": "E2EL"}  # histogra
 
 
 def drawings(model: ReportModel, folder: Path) -> dict[str, Drawing]:
-    """Return the charts by name: cases, waterfall, latencies, pareto, noise.
-
-    Raises:
-        BadInput: A result cannot be read.
-    """
+    """Return the charts by name: cases, waterfall, latencies, pareto, noise; BadInput if the store cannot be read."""
     charts: dict[str, Chart | None] = {"pareto": _pareto(model), "noise": _noise(model)}
     if model.baseline is not None and model.baseline.workloads:
         charts["cases"] = _cases(model, model.baseline)
@@ -110,7 +106,6 @@ def _waterfall(model: ReportModel, baseline: ArmResult) -> Chart | None:
 
 
 def _pareto(model: ReportModel) -> Chart | None:
-    """Plot the speed for a user against the throughput of a device, for every configuration."""
     points = {
         identity: (name, result.user_tps, result.gpu_tps)
         for identity, (name, result) in model.configurations.items()
@@ -177,7 +172,6 @@ def _noise(model: ReportModel) -> Chart | None:
 
 
 def _latencies(model: ReportModel, baseline: ArmResult, folder: Path) -> Chart | None:
-    """Plot latency percentiles of baseline and winner on the deciding workload, of each arm's median start."""
     arms = {"baseline": baseline} | ({"optimized": model.winner} if model.winner else {})
     found: dict[str, dict[str, Histogram]] = {}
     for name, arm in arms.items():
@@ -207,11 +201,7 @@ def _latencies(model: ReportModel, baseline: ArmResult, folder: Path) -> Chart |
 
 
 def _histograms(folder: Path, result: WorkloadResult | None) -> dict[str, Histogram]:
-    """Return the latency histograms of a result's median run; none if its file is missing or of another tool.
-
-    Raises:
-        BadInput: The file cannot be read.
-    """
+    """Return the latency histograms of a result's median run; none if its file is missing or of another tool."""
     run: WorkloadRun | None = result.middle if result else None
     if run is None or not (path := folder / run.path).is_file():
         return {}

@@ -115,7 +115,6 @@ def _suspect_runs(model: ReportModel) -> Iterator[Line]:
 
 
 def _run_name(trial: Trial, workload: str, run: WorkloadRun) -> str:
-    """Return stage, arm, block and workload of a run, or where a published one stands."""
     if run.findings.provenance is not None:
         return place(run)
     request = trial.request
@@ -144,7 +143,6 @@ def _baseline_stays(model: ReportModel) -> Line:
 
 
 def _gains(model: ReportModel, winner: ArmResult) -> Iterator[Block]:
-    """Yield what the winner gains over the baseline, and over the adopted arms that it does not build on."""
     workload = model.workload
     if workload not in winner.workloads:
         text = f"No result of this configuration on {workload} is known, so its gain there is not known either."

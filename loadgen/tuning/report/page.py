@@ -75,7 +75,6 @@ def _setup(model: ReportModel) -> Iterator[Block]:
 
 
 def _stages(model: ReportModel) -> Iterator[Block]:
-    """Yield the results stage by stage, each compared with the arm that it starts from."""
     if model.baseline is not None:
         yield from _benchmark_script(model, model.baseline.planned)
     yield Heading(2, "Experiment Results")
@@ -114,7 +113,6 @@ def _benchmark_script(model: ReportModel, served: PlannedArm) -> Iterator[Block]
 
 
 def _groups(model: ReportModel) -> Iterator[Block]:
-    """Yield the results by groups of options, each compared with the arm that it starts from."""
     how = (
         "These results are imported: the study started no server. Its workloads are shown as"
         if model.published

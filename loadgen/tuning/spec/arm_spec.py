@@ -87,7 +87,6 @@ def _with_engine(arm: ArmSpec, engine: str, base: EngineBase) -> ArmSpec:
 
 
 def _flags(flags: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the words of each flag by its name; a later flag replaces an earlier one, as on a command line."""
     split = [tuple(shlex.split(flag)) for flag in flags]
     return {words[0].partition("=")[0]: words for words in split}
 

@@ -72,11 +72,7 @@ class Objective(Strict, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> RequestShare:
-        """The limits that make a request good.
-
-        Raises:
-            BadInput: The SLO does not apply to single requests, which is allowed for other metrics than goodput.
-        """
+        """The limits that make a request good; BadInput for others, which other metrics than goodput may have."""
         assert self.slo is not None
         return joint_criterion(self.slo)
 

@@ -155,7 +155,6 @@ class _Reader:
     def _plain(
         self, given: Any, origin: Any, parameters: tuple[Any, ...], metas: tuple[msgspec.Meta, ...], at: At
     ) -> Any:
-        """Convert to a string, a number, a list or a mapping with any keys."""
         accepted: Any = (int, float) if origin is float else origin
         if isinstance(given, bool) or not isinstance(given, accepted):
             raise _invalid(given, _REMEDIES[origin], at)

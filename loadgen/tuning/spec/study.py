@@ -143,11 +143,7 @@ class Study(Strict, frozen=True):
     report: Report = Report()
 
     def check(self) -> None:
-        """Check all names that the study refers to.
-
-        Raises:
-            AtFault: A name is unknown.
-        """
+        """Raise AtFault if a name that the study refers to is unknown."""
         for name in self.engines:
             try:
                 find("engines", name)

@@ -63,7 +63,6 @@ def bases(study: PublishedStudy) -> Findings:
 
 
 def _crashed(study: PublishedStudy, stage: Section) -> list[PublishedArm]:
-    """The candidates of a stage in which none has a result."""
     return [
         PublishedArm(Published({}, {}, study.page.place(each.at), at=each.at), each, stage.title, stage, "")
         for each in study.page.commands

@@ -48,7 +48,6 @@ def _entries(study: PublishedStudy) -> list[re.Match[str]]:
 
 
 def _sign(study: PublishedStudy, left: re.Match[str], right: re.Match[str] | None) -> str:
-    """The sign between two entries of one line; empty where there is none."""
     between = study.page.prose[left.end() : right.start()] if right else ""
     return between.strip() if re.fullmatch(r"\s*[<>≈=]\s*", between) else ""
 

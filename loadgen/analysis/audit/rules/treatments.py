@@ -75,7 +75,6 @@ def _beside(study: PublishedStudy, command: ServingCommand) -> Iterator[Publishe
 
 
 def _differs(study: PublishedStudy, arm: PublishedArm, command: ServingCommand) -> str:
-    """What an arm was started with, and how a command differs from that."""
     if not arm.command:
         return arm.name
     line = study.page.place(arm.command.at).line
