@@ -20,8 +20,8 @@ class ComparedRun(ABC):
     partial: str | None = None  # why it ended early; None if it did not
     simulated = False
     reasons: list[str]  # why it is not VALID
-    failed_checks: list[str]  # the names of the checks for which it is not
-    error_rate: float | None  # the share of requests that failed; None if unknown
+    failed_checks: list[str]  # those for which it is not
+    error_rate: float | None  # of all requests; None if unknown
     cached_share = 0.0  # the share of the input that the server had cached before; 0 if unknown
     meaning: Meaning  # how it would be read by itself
     workload: Mapping[str, Any]  # what must be the same in compared runs, by name; empty if it is unknown

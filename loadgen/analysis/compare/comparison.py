@@ -25,11 +25,11 @@ class CandidateRows:
     """A candidate compared with the baseline."""
 
     candidate: Side
-    rows: tuple[Row, ...]  # the rows of the metrics that both sides have
+    rows: tuple[Row, ...]  # of the metrics that both sides have
     # metrics without a row, each with the metric that it is a fixed multiple of in every run
     repeated: Mapping[str, str]
     differences: tuple[Difference, ...]  # between the environments of the two sides
-    error_rates_differ: str  # error rates of both sides, if they differ too much to compare latencies; else empty
+    error_rates_differ: str  # those of both sides, if they differ too much to compare latencies; else empty
     block_length: int | None  # in requests, if any interval is within the run
 
     def row(self, metric: str) -> Row | None:

@@ -21,7 +21,7 @@ class LatencyValues:
     sums: Floats  # sum of the request's values, ms
     counts: Floats  # number of its values
     within: Mapping[float, Floats]  # number of its values up to a percentile of all values, by the percentile
-    distribution: Histogram  # the distribution of all values, ns
+    distribution: Histogram  # of all values, ns
 
     @property
     def means(self) -> Floats:

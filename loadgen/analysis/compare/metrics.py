@@ -34,8 +34,8 @@ class Metric:
     """A number of a result."""
 
     name: str  # as in a condition: output_throughput, ttft_p99
-    unit: str  # the unit of its values: ms, req/s, tok/s; empty if it has none, "%" for shares
-    more_is_better: bool | None  # its direction; None if it depends on the purpose
+    unit: str  # ms, req/s, tok/s; empty if it has none, "%" for shares
+    more_is_better: bool | None  # None if it depends on the purpose
     label: str = ""  # its name for people; empty for latencies
     read: Reader = lambda result: None  # reads it from a result, except latencies
     # returns the number of requests that a throughput counts; None for other metrics

@@ -30,7 +30,7 @@ class Row:
     # relative difference of the candidate; for shares the difference; None if only the baseline is 0
     change: float | None
     resolution: float  # width of the range in which a true value lies, as a share of it; 0 if values are exact
-    interval: ConfidenceInterval | None  # the interval of the difference of scaled values; None if unknown
+    interval: ConfidenceInterval | None  # of the difference of scaled values; None if unknown
     why_no_interval: str  # why it is unknown; empty if it is known
     conclusion: Conclusion = Conclusion.UNKNOWN
 

@@ -58,7 +58,7 @@ class LoadSearch:
             slo=",".join(criterion.text for criterion in self._criteria),
             latency_from=requested.latency_from,
         )
-        self.outcome: SearchResult | None = None  # the outcome; None: the search has not ended, or ended early
+        self.outcome: SearchResult | None = None  # None: the search has not ended, or ended early
         self._reported = 0
 
     async def execute(
