@@ -17,23 +17,15 @@ from loadgen.errors import BadInput
 
 @dataclass(frozen=True, slots=True)
 class AuditedFile:
-    """A file that was read.
-
-    Attributes:
-        findings: What of it cannot be true by itself, or does not show what it seems to.
-    """
+    """A file that was read."""
 
     path: str
     results: Sequence[Published]
-    findings: Sequence[Finding]
+    findings: Sequence[Finding]  # what of it cannot be true by itself, or does not show what it seems to
 
 
 def read(path: str) -> str:
-    """The text of a file.
-
-    Raises:
-        BadInput: It cannot be read, or is no text.
-    """
+    """The text of a file; BadInput if it cannot be read, or is no text."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -48,14 +40,7 @@ def audit_result(result: Published) -> list[Finding]:
 
 
 def audit_file(path: str) -> AuditedFile:
-    """Audit one file.
-
-    Args:
-        path: A Markdown page or any text with console blocks, a result as JSON, or one as JSON in each line.
-
-    Raises:
-        BadInput: It cannot be read, or has no result and no table.
-    """
+    """Audit a page, a text with console blocks, or JSON results; BadInput if there is no result and no table."""
     text = read(path)
     if text.lstrip()[:1] in ("{", "["):
         published = results(path, text)

@@ -20,19 +20,13 @@ CLIENTS = {
 
 @dataclass(frozen=True, slots=True)
 class ClientCommand:
-    """One command that sends a load.
+    """One command that sends a load."""
 
-    Attributes:
-        flags: Their values by name, without dashes before them, with dashes in them.
-        default_port: The port that it takes unless a flag says; empty where there is none.
-        starts_servers: Whether servers were started for it, at any port: it is loadgen's.
-    """
-
-    flags: Mapping[str, str]
+    flags: Mapping[str, str]  # their values by name, without dashes before them, with dashes in them
     text: str
     at: int
-    default_port: str
-    starts_servers: bool = False
+    default_port: str  # the port that it takes unless a flag says; empty where there is none
+    starts_servers: bool = False  # whether servers were started for it, at any port: it is loadgen's
 
     @property
     def model(self) -> str:
@@ -68,5 +62,4 @@ def client_command(line: ShellCommand) -> ClientCommand | None:
 
 
 def _ends(words: tuple[str, ...], client: tuple[str, ...]) -> bool:
-    """Whether the words start a script of this name in some folder."""
     return len(words) >= len(client) and client[-1].endswith(".py") and words[1].rpartition("/")[2] == client[-1]

@@ -50,24 +50,17 @@ _DEVICES = {"CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES", "HIP_VISIBLE_DE
 
 @dataclass(frozen=True)
 class ServingCommand:
-    """One command.
-
-    Attributes:
-        engine: Its name; empty where only flags are printed.
-        model: As it was given; empty where it was not.
-        flags: Their values by name, without dashes before them, with dashes in them; empty for a switch.
-        words: What stands behind the program, as printed.
-        flaws: What of it bash reads otherwise than it looks.
-    """
+    """One command."""
 
     engine: str
-    model: str
+    model: str  # as it was given; empty where it was not
+    # their values by name, without dashes before them, with dashes in them; empty for a switch
     flags: Mapping[str, str]
     text: str
     at: int
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # what stands behind the program, as printed
     env: Mapping[str, str] = field(default_factory=dict)
-    flaws: tuple[Flaw, ...] = ()
+    flaws: tuple[Flaw, ...] = ()  # what of it bash reads otherwise than it looks
 
     def __bool__(self) -> bool:
         return self.at >= 0

@@ -50,11 +50,7 @@ GUIDELLM_STATISTICS = ("mean", "median", "p90", "p95", "p99")
 
 
 def results(name: str, text: str) -> list[Published]:
-    """The results in a file of JSON, or of one JSON object a line.
-
-    Raises:
-        BadInput: It is no JSON, or none of a kind that is known.
-    """
+    """The results in a file of JSON, or of one JSON object a line; BadInput if there is none of a known kind."""
     return [published for line, data in _objects(name, text) for published in _read(data, Place(name, line))]
 
 
@@ -152,13 +148,11 @@ def _guidellm(run: dict[str, Any]) -> Iterator[tuple[str, Number]]:
 
 
 def _part(data: Any, *keys: str) -> dict[str, Any]:
-    """An object inside of others; empty where one of them is missing."""
     for key in keys:
         data = data.get(key) if isinstance(data, dict) else None
     return data if isinstance(data, dict) else {}
 
 
 def _value(given: Any) -> float:
-    """A finite number; NaN for anything else."""
     is_number = isinstance(given, int | float) and not isinstance(given, bool)
     return float(given) if is_number and abs(given) < math.inf else math.nan

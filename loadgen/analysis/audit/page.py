@@ -42,19 +42,14 @@ NOWHERE = Section(0, "", -1, -1)  # contains nothing
 
 
 class Page:
-    """A page, read.
-
-    Attributes:
-        prose: As long as the text, fences blanked out but for their marks.
-        sections, tables, results, commands: What is in it, in its order; commands start engines, results are blocks.
-        flaws: What of its scripts bash reads otherwise than it looks.
-    """
+    """A page, read."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name, self.text = name, text
         self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
-        # Each fence keeps its length and lines, and nothing in it can be taken for anything.
+        # as long as the text: a fence keeps its marks, length and lines, and nothing in it can be taken for anything
         self.prose = FENCE.sub(lambda fence: "```" + re.sub(r"[^\n]", "\0", fence[0][3:-3]) + "```", text)
+        # sections, tables, results, commands: what is in it, in its order; commands start engines, results are blocks
         self.sections = list(_sections(self.prose))
         self.tables = list(tables(self.prose))
         self.results = list(blocks(text, self.place))
@@ -68,6 +63,7 @@ class Page:
         found += [ServingCommand("", "", {}, "", none.start(1)) for none in NO_FLAGS.finditer(self.prose)]
         self.commands = sorted(found, key=lambda command: command.at)
         self.clients = [client for line, _ in lines if (client := client_command(line))]
+        # what of its scripts bash reads otherwise than it looks
         self.flaws = [flaw for command in self.commands for flaw in command.flaws]
         startless = (line for line, fence in lines if not line.words and self._serves(fence))
         self.flaws += [Flaw(line.at, line.text, "the script sets variables and starts nothing") for line in startless]
@@ -75,7 +71,6 @@ class Page:
         self.workloads = list(workloads(text, self.prose, self.clients, titles))
 
     def _serves(self, fence: re.Match[str]) -> bool:
-        """Whether a fence is called the script of a server."""
         return re.search(r"(?i)serving (?:script|command)[^\n]*\s+\Z", self.prose[: fence.start()][-100:]) is not None
 
     def place(self, at: int, name: str = "") -> Place:

@@ -24,15 +24,10 @@ class Flaw:
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """One command, as its author meant it.
+    """One command, as its author meant it."""
 
-    Attributes:
-        words: Its words without variables before them; words that bash loses are among them.
-        env: Variables of the environment: those before it, and those that the script exported above it.
-    """
-
-    words: tuple[str, ...]
-    env: dict[str, str]
+    words: tuple[str, ...]  # its words without variables before them; words that bash loses are among them
+    env: dict[str, str]  # variables of the environment: those before it, and those that the script exported above it
     text: str
     at: int
     flaws: tuple[Flaw, ...] = ()
@@ -44,11 +39,8 @@ class ShellCommand:
 
 
 def shell_commands(text: str, at: int) -> Iterator[ShellCommand]:
-    """Yield the commands of a script; variables that it exports and no command follows are a command without words.
-
-    Args:
-        text: The script; lines may have been joined into one, as on a page that was copied from a browser.
-    """
+    """Yield the commands of a script; variables that it exports and no command follows are a command without words."""
+    # Lines may have been joined into one, as on a page that was copied from a browser.
     exported: dict[str, str] = {}
     pending: tuple[str, int] | None = None  # of an export that no command has followed
     for line in _whole_commands(text):
@@ -126,7 +118,6 @@ def _json(line: _Line) -> Iterator[Flaw]:
 
 
 def _variables(words: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Return the variables at the beginning, and the words behind them."""
     env: dict[str, str] = {}
     for number, word in enumerate(words):
         if not ASSIGNMENT.match(word):

@@ -20,10 +20,8 @@ def stems(title: str) -> set[str]:
 
 
 def summary_and_stages(page: Page) -> tuple[Table, list[Section]]:
-    """The table of what each stage brought, and the stages: none where no section has a candidate's result.
-
-    They stand beside the summary and before it; or below such a section, if the rows of the summary are about those.
-    """
+    """The table of what each stage brought, and the stages: none where no section has a candidate's result."""
+    # They stand beside the summary and before it; or below such a section, if the rows of the summary are about those.
     heading = next((section for section in page.sections if section.title.lower().startswith("summary")), None)
     if heading is None:
         return NO_TABLE, []

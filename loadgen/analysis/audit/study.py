@@ -25,19 +25,13 @@ _NAME_LENGTH = 60  # characters; what is longer is a sentence and names no candi
 
 @dataclass(frozen=True, slots=True)
 class PublishedArm:
-    """A result on a page, and what it is a result of.
-
-    Attributes:
-        command: How its server was started; NO_COMMAND where the page does not say.
-        stage: The stage in which it was a candidate; NOWHERE for other workloads.
-        workload: The other workload, as the page calls it; empty in a stage.
-    """
+    """A result on a page, and what it is a result of."""
 
     result: Published
-    command: ServingCommand
+    command: ServingCommand  # how its server was started; NO_COMMAND where the page does not say
     label: str
-    stage: Section
-    workload: str
+    stage: Section  # the stage in which it was a candidate; NOWHERE for other workloads
+    workload: str  # the other workload, as the page calls it; empty in a stage
 
     @property
     def total(self) -> Number:
@@ -89,30 +83,24 @@ class PublishedArm:
 
 
 class PublishedStudy:
-    """A page, understood.
-
-    Attributes:
-        comparison: The first table that has a baseline; NO_TABLE where there is none.
-        summary: The table of what each stage brought; NO_TABLE where there is none.
-        stages: The sections in which candidates are tried.
-        proposed: The commands before the comparison; without one, those that stand in no section with a result.
-        recommended: The last one of them of a model that the page has run.
-        per_device: Whether the page judges by what each device does.
-        of_latency: Whether the page is about latency rather than throughput.
-    """
+    """A page, understood."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
+        # the first table that has a baseline; NO_TABLE where there is none
         self.comparison = next((table for table in page.tables if table.baseline is not None), NO_TABLE)
+        # the table of what each stage brought, NO_TABLE where there is none; the sections in which candidates are tried
         self.summary, self.stages = summary_and_stages(page)
         self._estimates = "(est.)" in page.prose
         self.arms = [self._arm(result) for result in page.results]
         before = self._first_result() if self.comparison is NO_TABLE else self.comparison.at
+        # the commands before the comparison; without one, those that stand in no section with a result
         self.proposed = [command for command in page.commands if command.at < before and command.engine]
+        # the last one of them of a model that the page has run
         self.recommended = next((each for each in reversed(self.proposed) if self.has_run(each)), None)
-        self.per_device = PER_DEVICE.search(page.prose) is not None
+        self.per_device = PER_DEVICE.search(page.prose) is not None  # whether the page judges by what each device does
         title = page.sections[0].title if page.sections else ""
-        self.of_latency = "latency" in title.lower()
+        self.of_latency = "latency" in title.lower()  # whether the page is about latency rather than throughput
         self._times = {  # how many servers of a width the page counts as one, where it does
             arm.width: times
             for _, quantity, arms in self.cells()
@@ -200,10 +188,8 @@ class PublishedStudy:
         return command.name.lower() in served or not any(served) or "" in served
 
     def is_reference(self, arm: PublishedArm) -> bool:
-        """Whether a run is shown again as what the others of its stage are held to.
-
-        It is the best so far or the first arm, or its label names the stage that it is of.
-        """
+        """Whether a run is shown again as what the others of its stage are held to."""
+        # It is the best so far or the first arm, or its label names the stage that it is of.
         if not arm.stage:
             return True
         before = self.before(arm.stage)
@@ -213,10 +199,8 @@ class PublishedStudy:
         return is_named or any(other.result.same_run(arm.result) and other.same_server(arm) for other in held)
 
     def compared(self, row: Row, base: Cell, cell: Cell) -> list[PublishedArm]:
-        """The arms of two cells of a row, the baseline's first; none where one of them is unknown.
-
-        Where no block has what a cell prints, they are those of the workload that the row names.
-        """
+        """The arms of two cells of a row, the baseline's first; none where one of them is unknown."""
+        # Where no block has what a cell prints, they are those of the workload that the row names.
         shown = [self.shown(each)[:1] for each in (base, cell)]
         if not all(shown) and self.tried:
             named = [arm for arm in self.arms if arm.workload and arm.workload.lower() in row.name.lower()]

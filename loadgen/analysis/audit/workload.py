@@ -21,24 +21,15 @@ KEY = re.compile(r"(?<![\w-])(\w+): ([\w.]+)")
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedWorkload:
-    """One workload.
+    """One workload."""
 
-    Attributes:
-        name: As the page calls it; empty where it is only in a command.
-        input_tokens: Of each request; None: conversations of many lengths.
-        output_tokens: Of each request; None: as the conversations had.
-        requests: How many are sent; None: unknown.
-        rate: Requests per second that are offered; None: unknown, or all at once.
-        cap: The most that may be in flight; None: unknown.
-    """
-
-    name: str
+    name: str  # as the page calls it; empty where it is only in a command
     at: int
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    requests: int | None = None
-    rate: float | None = None
-    cap: int | None = None
+    input_tokens: int | None = None  # of each request; None: conversations of many lengths
+    output_tokens: int | None = None  # of each request; None: as the conversations had
+    requests: int | None = None  # how many are sent; None: unknown
+    rate: float | None = None  # requests per second that are offered; None: unknown, or all at once
+    cap: int | None = None  # the most that may be in flight; None: unknown
 
     def fits(self, result: Published) -> bool:
         """Whether a result can be of this workload, by the lengths of its requests."""
@@ -67,12 +58,7 @@ def length_mismatch(result: Published, input_tokens: int | None, output_tokens: 
 def workloads(
     text: str, prose: str, clients: list[ClientCommand], title_at: dict[int, str]
 ) -> Iterator[AnnouncedWorkload]:
-    """Every workload that a page announces.
-
-    Args:
-        prose: The page, fences blanked out.
-        title_at: Titles of its sections by where they begin.
-    """
+    """Every workload that a page announces; `prose` has no fences, `title_at` has titles by where sections begin."""
     yield from map(_of_command, clients)
     seen: set[int] = set()
     for found in chain(PROSE.finditer(prose), RUN_ON.finditer(prose)):

@@ -81,7 +81,6 @@ def _with_changes(rows: Iterable[Row]) -> str:
 
 
 def _values(row: Row) -> str:
-    """Write both values: "113 to 25.5 ms"."""
     one, other = values(row) if row.metric.is_share else map(three_digits, (row.baseline, row.candidate))
     if one == other:  # the change is smaller than the digits show
         one, other = values(row)
@@ -94,7 +93,6 @@ def _enumeration(texts: Iterable[str]) -> str:
 
 
 def _reach(row: Row) -> float:
-    """Return how far from 0 the interval of a row reaches."""
     return max(map(abs, row.bounds or (math.inf,)))
 
 
@@ -111,7 +109,6 @@ def _intervals(candidate: CandidateRows) -> str:
 
 
 def _certainty(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
-    """Say what noise the intervals are computed from, and what they leave out."""
     bases = candidate.bases
     counts = sorted({len(side.starts) for side in (comparison.baseline, candidate.candidate)})
     if Basis.STARTS in bases:
@@ -142,7 +139,6 @@ def _verdicts(baseline: Side, candidate: Side) -> Part:
 
 
 def _verdict(side: Side) -> str:
-    """Write the worst verdict of a side, and of how many of its runs it is if not of all."""
     worst = max((run.verdict for run in side.starts), key=SEVERITY.index)
     count, runs = sum(run.verdict == worst for run in side.starts), len(side.starts)
     share = "" if count == runs else f" ({count} of {runs} runs)"

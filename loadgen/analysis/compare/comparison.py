@@ -22,22 +22,15 @@ MAX_NAMED = 3  # runs in a note
 
 @dataclass(frozen=True)
 class CandidateRows:
-    """A candidate compared with the baseline.
-
-    Attributes:
-        rows: The rows of the metrics that both sides have.
-        repeated: Metrics without a row, each with the metric that it is a fixed multiple of in every run.
-        differences: Between the environments of the two sides.
-        error_rates_differ: Error rates of both sides, if they differ too much to compare latencies; else empty.
-        block_length: In requests, if any interval is within the run.
-    """
+    """A candidate compared with the baseline."""
 
     candidate: Side
-    rows: tuple[Row, ...]
+    rows: tuple[Row, ...]  # of the metrics that both sides have
+    # metrics without a row, each with the metric that it is a fixed multiple of in every run
     repeated: Mapping[str, str]
-    differences: tuple[Difference, ...]
-    error_rates_differ: str
-    block_length: int | None
+    differences: tuple[Difference, ...]  # between the environments of the two sides
+    error_rates_differ: str  # those of both sides, if they differ too much to compare latencies; else empty
+    block_length: int | None  # in requests, if any interval is within the run
 
     def row(self, metric: str) -> Row | None:
         """Return the row of a metric, such as ttft_p99; None if not both sides have it, or `repeated` names it."""
@@ -177,7 +170,6 @@ def _with_conclusions(comparison: Comparison) -> Comparison:
 
 
 def _conclusion(row: Row, candidate: CandidateRows, largest_p: float | None) -> Conclusion:
-    """Return the conclusion about a row, where p-values up to `largest_p` are significant."""
     found, more_is_better = row.interval, row.metric.more_is_better
     if found is None:
         return Conclusion.UNKNOWN

@@ -21,18 +21,12 @@ _EXAMPLE = 'write e.g. "ttft_p99>+5%", "output_throughput<-3%" or "error_rate>+1
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A bound on the change of a metric; the condition fails if the change is beyond it.
-
-    Attributes:
-        text: As the user wrote it.
-        above: Whether beyond means above the bound, else below.
-        bound: As a share of the baseline's value; for a metric that is a share, a difference.
-    """
+    """A bound on the change of a metric; the condition fails if the change is beyond it."""
 
     text: str
     metric: Metric
-    above: bool
-    bound: float
+    above: bool  # whether beyond means above the bound, else below
+    bound: float  # as a share of the baseline's value; for a metric that is a share, a difference
 
     def is_beyond(self, value: float) -> bool:
         """Tell whether a change is beyond the bound."""
@@ -41,15 +35,12 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The result of a condition for a candidate.
-
-    Attributes:
-        failed: Whether all of the interval of the change is beyond the bound; without an interval, whether the change
-            is. None if the runs cannot tell.
-    """
+    """The result of a condition for a candidate."""
 
     condition: Condition
     side: str
+    # whether all of the interval of the change is beyond the bound; without an interval, whether the change is; None if
+    # the runs cannot tell
     failed: bool | None
     why: str
 
@@ -69,11 +60,7 @@ class Judgement:
 
 
 def parse(texts: Iterable[str]) -> list[Condition]:
-    """Parse conditions; each text may have several, with commas between them.
-
-    Raises:
-        BadInput: A condition is malformed.
-    """
+    """Parse conditions; each text may have several, with commas between them. BadInput if one is malformed."""
     return [_condition(part.strip()) for text in texts for part in text.split(",")]
 
 
@@ -99,11 +86,7 @@ def _condition(text: str) -> Condition:
 
 
 def judge(comparison: Comparison, conditions: Iterable[Condition]) -> list[Judgement]:
-    """Test every condition on every candidate.
-
-    Raises:
-        BadInput: A side does not have the metric.
-    """
+    """Test every condition on every candidate; BadInput if a side does not have the metric."""
     return [judgement for condition in conditions for judgement in _judge(comparison, condition)]
 
 
@@ -125,7 +108,6 @@ def _judge(comparison: Comparison, condition: Condition) -> Iterator[Judgement]:
 
 
 def _test(row: Row, value: float, condition: Condition) -> tuple[bool, str]:
-    """Tell whether a condition fails, and why."""
     point = f"{change(row)} is {'' if condition.is_beyond(value) else 'not '}beyond the bound"
     if row.bounds is None:
         why = f"{point} by the point estimate alone (no interval: {row.why_no_interval}), so it may be noise"

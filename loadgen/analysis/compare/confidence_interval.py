@@ -26,17 +26,12 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceInterval:
-    """Student's interval of a difference, in logarithms or shares (`Side.scaled_values`).
+    """Student's interval of a difference, in logarithms or shares (`Side.scaled_values`)."""
 
-    Attributes:
-        low: Lower bound; both bounds hold together with CONFIDENCE.
-        p_value: Two-sided, of no difference.
-    """
-
-    low: float
+    low: float  # lower bound; both bounds hold together with CONFIDENCE
     high: float
     basis: Basis
-    p_value: float
+    p_value: float  # two-sided, of no difference
 
     @classmethod
     def of(cls, difference: float, error: float, df: float, basis: Basis) -> "ConfidenceInterval":
@@ -82,11 +77,10 @@ def interval_within_run(
     length: int,
     rounding: float = 0.0,
 ) -> ConfidenceInterval | None:
-    """Return the interval by the variation between requests; None if they are too few for the metric.
+    """Return the interval by the variation between blocks of `length` requests; None if there are too few.
 
     Args:
         difference: Candidate minus baseline, in scaled values.
-        length: The length of a block, in requests.
     """
     replicates = [_resample_side(runs, metric, length) for runs in (baseline, candidate)]
     if replicates[0] is None or replicates[1] is None:
@@ -99,7 +93,6 @@ def interval_within_run(
 
 
 def _resample_side(runs: Sequence[RunRequests], metric: Metric, length: int) -> Floats | None:
-    """Return replicates of a side's scaled value, the mean over its runs; shape (block_bootstrap.RESAMPLES,)."""
     replicates = [run.resample(metric, length, seed) for seed, run in enumerate(runs)]
     known = [each for each in replicates if each is not None]
     if len(known) < len(replicates):

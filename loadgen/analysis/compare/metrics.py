@@ -31,26 +31,17 @@ Reader = Callable[[Result], float | None]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A number of a result.
+    """A number of a result."""
 
-    Attributes:
-        name: As in a condition: output_throughput, ttft_p99.
-        unit: The unit of its values: ms, req/s, tok/s; empty if it has none, "%" for shares.
-        more_is_better: Its direction; None if it depends on the purpose.
-        label: Its name for people; empty for latencies.
-        read: Reads it from a result, except latencies.
-        counted: Returns the number of requests that a throughput counts; None for other metrics.
-        from_server: Whether the server reported it; else loadgen measured it.
-        latency, statistic: Of which it is which, as in an SLO; empty for other metrics.
-    """
-
-    name: str
-    unit: str
-    more_is_better: bool | None
-    label: str = ""
-    read: Reader = lambda result: None
+    name: str  # as in a condition: output_throughput, ttft_p99
+    unit: str  # ms, req/s, tok/s; empty if it has none, "%" for shares
+    more_is_better: bool | None  # None if it depends on the purpose
+    label: str = ""  # its name for people; empty for latencies
+    read: Reader = lambda result: None  # reads it from a result, except latencies
+    # returns the number of requests that a throughput counts; None for other metrics
     counted: Callable[[Result], float] | None = None
-    from_server: bool = False
+    from_server: bool = False  # whether the server reported it; else loadgen measured it
+    # latency, statistic: of which it is which, as in an SLO; empty for other metrics
     latency: str = ""
     statistic: str = ""
 
@@ -80,12 +71,7 @@ class Metric:
         return slo.percentile(self.statistic) if self.latency else None
 
     def value(self, result: Result, histograms: Mapping[str, Histogram], meaning: Meaning) -> float | None:
-        """Return the value in a result; None if it has none.
-
-        Args:
-            histograms: The distributions of the result, by name.
-            meaning: How latencies are read.
-        """
+        """Return the value in a result; None if it has none."""
         if self.latency:
             return statistic_ms(histograms[meaning.distribution(self.latency)], self.statistic)
         if self.name == "goodput" and meaning != Meaning(result.latency_from):
@@ -99,11 +85,9 @@ class Metric:
         return f"{other}_{self.statistic}" if other and self.latency else other
 
     def resolution(self, result: Result, meaning: Meaning) -> float:
-        """Return the width of the range in which the true metric of a result lies, as a share of its value.
-
-        A latency lies within its client error on both sides, a percentile of an older result in a bucket of its
-        distribution, and a throughput within one request. 0: the metric is exact.
-        """
+        """Return the width of the range in which the true metric of a result lies, as a share of its value."""
+        # A latency lies within its client error on both sides, a percentile of an older result in a bucket of its
+        # distribution, and a throughput within one request. 0: the metric is exact.
         if (error := self._client_error(result, meaning)) is not None:
             return 2 * error
         if self.percentile is not None:
@@ -111,7 +95,6 @@ class Metric:
         return 0.0 if self.counted is None else 1 / max(1, self.counted(result))
 
     def _client_error(self, result: Result, meaning: Meaning) -> float | None:
-        """Return the client error of a latency as a share of its value; None if it is unknown."""
         if result.client_error_ms is None or self.statistic in ("", "max"):
             return None
         name, column = meaning.distribution(self.latency), "p50" if self.statistic == "median" else self.statistic

@@ -11,11 +11,10 @@ ENDINGS = (".json", ".jsonl")
 def names(paths: Sequence[str]) -> list[str]:
     """Name sides after what their paths differ in: runs/base/1.json and runs/new/1.json are base and new.
 
-    Of long names that begin alike, such as those that `--save-result` gives, the first word that differs is the name.
-
     Returns:
         Letters if the paths give no short names that are all different.
     """
+    # Of long names that begin alike, such as those that `--save-result` gives, the first word that differs is the name.
     known = list(map(PurePath, paths))
     parts = [(*path.parts[:-1], path.stem if path.suffix in ENDINGS else path.name) for path in known]
     ways = (
@@ -31,7 +30,6 @@ def names(paths: Sequence[str]) -> list[str]:
 
 
 def _first_difference(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the first items by which not all rows are alike; empty texts if there are none."""
     for items in zip(*rows, strict=False):
         if len(set(items)) > 1:
             return list(items)

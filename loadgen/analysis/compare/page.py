@@ -88,7 +88,6 @@ def _about(comparison: Comparison, candidate: CandidateRows) -> str:
 
 
 def _named(side: Side) -> str:
-    """Name a side, and its file if that has another name; the table below has the whole path."""
     file = Path(side.path).name
     return side.name if side.name in (side.path, file) else f"{side.name} ({file})"
 

@@ -27,15 +27,12 @@ MAX_ERROR_RATE = 0.01  # above it, and above such a difference, latencies are th
 
 @dataclass(frozen=True)
 class Pair:
-    """A baseline and a candidate.
-
-    Attributes:
-        read_requests: Reads the records of a side's runs; called only if an interval needs them.
-    """
+    """A baseline and a candidate."""
 
     baseline: Side
     candidate: Side
     noise: NoiseFile | None
+    # reads the records of a side's runs; called only if an interval needs them
     read_requests: Callable[[Side], Sequence[RunRequests]]
 
     @property
@@ -78,16 +75,13 @@ class Pair:
         return Row(metric, baseline, candidate, change, max(resolutions), interval, why)
 
     def multiple_of(self, metric: Metric) -> Metric | None:
-        """Return the metric that this one equals, or is a fixed multiple of in another unit, in every run; or None.
-
-        A latency repeats another one if all its STATISTICS do.
-        """
+        """Return the metric that this one equals, or is a fixed multiple of in another unit, in every run; or None."""
+        # A latency repeats another one if all its STATISTICS do.
         statistics = [Metric.of_latency(metric.latency, each) for each in STATISTICS] if metric.latency else [metric]
         repeated = all(map(self._is_multiple, statistics))
         return metric_by_name(metric.may_repeat) if repeated else None
 
     def _is_multiple(self, metric: Metric) -> bool:
-        """Tell whether a metric is a fixed multiple of the one that it may repeat."""
         first = metric_by_name(metric.may_repeat)
         if first is None:
             return False
@@ -101,7 +95,6 @@ class Pair:
         return all(abs(each - fixed) <= ROUNDING for each in log_ratios)
 
     def _interval(self, metric: Metric, one: Floats, other: Floats, rounding: float) -> ConfidenceInterval | str:
-        """Return the interval of the difference of scaled values, or why there is none."""
         kept = None if self.noise is None else self.noise.noise.get(metric.name)
         if kept is not None or min(len(one), len(other)) >= MIN_STARTS:
             return interval_by_starts(one, other, kept, rounding)

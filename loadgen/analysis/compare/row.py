@@ -22,24 +22,16 @@ class Conclusion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One metric of both sides.
-
-    Attributes:
-        baseline: Value of the baseline: the geometric mean of its starts, for shares the arithmetic mean.
-        candidate: Value of the candidate.
-        change: Relative difference of the candidate; for shares the difference. None if only the baseline is 0.
-        resolution: Width of the range in which a true value lies, as a share of it; 0 if values are exact.
-        interval: The interval of the difference of scaled values; None if unknown.
-        why_no_interval: Why it is unknown; empty if it is known.
-    """
+    """One metric of both sides."""
 
     metric: Metric
-    baseline: float
+    baseline: float  # value of the baseline: the geometric mean of its starts, for shares the arithmetic mean
     candidate: float
+    # relative difference of the candidate; for shares the difference; None if only the baseline is 0
     change: float | None
-    resolution: float
-    interval: ConfidenceInterval | None
-    why_no_interval: str
+    resolution: float  # width of the range in which a true value lies, as a share of it; 0 if values are exact
+    interval: ConfidenceInterval | None  # of the difference of scaled values; None if unknown
+    why_no_interval: str  # why it is unknown; empty if it is known
     conclusion: Conclusion = Conclusion.UNKNOWN
 
     @property

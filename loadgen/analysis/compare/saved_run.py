@@ -51,21 +51,17 @@ class SavedRun(ComparedRun):
 
     @property
     def load_text(self) -> str:
-        """Its load in a sentence."""
+        """As `ComparedRun.load_text`."""
         return load_line.full_text(self.result)
 
     def read_requests(self, metrics: Iterable[Metric], meaning: Meaning) -> RunRequests | None:
-        """Read the requests for resampling these metrics; return None without records.
-
-        Raises:
-            BadInput: A line of the records is malformed.
-        """
+        """As `ComparedRun.read_requests`; BadInput if a line of the records is malformed."""
         return None if self.records is None else RunRequests.read(self.records, self._histograms, metrics, meaning)
 
     def value(self, metric: Metric, meaning: Meaning) -> float | None:
-        """Return the value of a metric; None if the run does not have it."""
+        """As `ComparedRun.value`."""
         return metric.value(self.result, self._histograms, meaning)
 
     def resolution(self, metric: Metric, meaning: Meaning) -> float:
-        """Return the width of the range in which the true value of a metric lies, as a share of the value."""
+        """As `ComparedRun.resolution`."""
         return metric.resolution(self.result, meaning)

@@ -71,7 +71,6 @@ class Side:
 
     @classmethod
     def _of(cls, name: str, path: str, runs: Iterable[ComparedRun]) -> "Side":
-        """Make a side of runs, without duplicates."""
         found: dict[object, ComparedRun] = {}
         for run in runs:
             known = found.get(run.key)
@@ -176,11 +175,7 @@ def _holds_a_run(path: Path) -> bool:
 
 
 def check_distinct(sides: Sequence[Side]) -> None:
-    """Refuse a run that is on two sides.
-
-    Raises:
-        BadInput: Naming both files.
-    """
+    """Raise BadInput with both files if a run is on two sides."""
     seen: dict[object, str] = {}
     for side in sides:
         for run in side.starts:

@@ -166,7 +166,6 @@ def _rounding(candidate: CandidateRows) -> str:
 
 
 def _repeated(candidate: CandidateRows) -> str:
-    """List metrics without a row, with those that they repeat: "output_throughput (request_throughput)"."""
     found: dict[str, dict[str, None]] = {}
     for pair in candidate.repeated.items():
         name, first = (metric.latency if (metric := metric_by_name(each)) and metric.latency else each for each in pair)

@@ -46,14 +46,14 @@ class ToolRun(ComparedRun):
 
     @property
     def load_text(self) -> str:
-        """Its load in a sentence."""
+        """As `ComparedRun.load_text`."""
         rate, cap = self.load.get("request_rate"), self.load.get("max_concurrency")
         number = self.load.get("num_prompts", self._result.flat.get("completed"))
         parts = [f"{number} requests", f"{rate} requests/s", f"at most {cap} in flight" if cap else ""]
         return f"{', '.join(filter(None, parts))}, by {self.tool}."
 
     def value(self, metric: Metric, meaning: Meaning) -> float | None:
-        """Return the value of a metric: as the tool printed it, else of the single requests; None without it."""
+        """As `ComparedRun.value`: as the tool printed it, else of the single requests."""
         if metric.name == ERROR_RATE:
             return self.error_rate
         if not metric.latency:
@@ -73,12 +73,12 @@ class ToolRun(ComparedRun):
         return float(np.percentile(values, 50.0 if metric.percentile is None else metric.percentile))
 
     def resolution(self, metric: Metric, meaning: Meaning) -> float:
-        """Return how exact a throughput is: one request; nothing is known of the error of latencies."""
+        """As `ComparedRun.resolution`: of a throughput one request; the error of latencies is unknown."""
         counted = self._result.number("completed") or 1.0
         return 1 / max(1.0, counted) if metric.name in KEYS else 0.0
 
     def read_requests(self, metrics: Iterable[Metric], meaning: Meaning) -> RunRequests | None:
-        """Read the requests for resampling these metrics; None if they were not saved."""
+        """As `ComparedRun.read_requests`."""
         found, wanted = self._result.requests, list(metrics)
         if found is None:
             return None
@@ -103,10 +103,8 @@ class ToolRun(ComparedRun):
         return defaultdict(lambda: none, known)
 
     def _ended(self, requests: ToolRequests) -> tuple[EndedRequests, float]:
-        """Return the requests for throughputs, and how many were in flight on average.
-
-        Without the times at which they were sent, throughputs cannot be resampled.
-        """
+        """Return the requests for throughputs, and how many were in flight on average."""
+        # Without the times at which they were sent, throughputs cannot be resampled.
         known_s = np.nan_to_num(requests.e2el) / 1000
         duration_s = self._result.number("duration") or 0.0
         in_flight = float(known_s.sum()) / duration_s if duration_s else float(len(requests))

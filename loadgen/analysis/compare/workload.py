@@ -1,7 +1,6 @@
-"""The workload of a run, which must be the same in runs that are compared, and its environment, which may differ.
+"""The workload of a run, which must be the same in runs that are compared, and its environment, which may differ."""
 
-Prompts and due times are compared by their hashes. If a hash differs, the settings that determine it are listed.
-"""
+# Prompts and due times are compared by their hashes. If a hash differs, the settings that determine it are listed.
 
 import dataclasses
 import difflib
@@ -36,13 +35,9 @@ ADDRESS_SETTINGS = {"base_url", "host", "port"}  # of a server started for the r
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A setting or fact that differs between two runs.
+    """A setting or fact that differs between two runs."""
 
-    Attributes:
-        name: A flag, or a name with dots.
-    """
-
-    name: str
+    name: str  # a flag, or a name with dots
     one: str
     other: str
 

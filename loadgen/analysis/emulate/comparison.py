@@ -30,16 +30,11 @@ TOOLS: Mapping[str, Tool] = {
 
 @dataclass(frozen=True)
 class ExplainedRow:
-    """A row of a tool, explained.
-
-    Attributes:
-        ours: The corresponding number of loadgen; None: n/a.
-        why: The rules that cause the difference, and the row's notes.
-    """
+    """A row of a tool, explained."""
 
     row: Row
-    ours: float | None
-    why: tuple[Rule, ...]
+    ours: float | None  # the corresponding number of loadgen; None: n/a
+    why: tuple[Rule, ...]  # the rules that cause the difference, and the row's notes
 
 
 @dataclass(frozen=True)
@@ -109,13 +104,8 @@ def compare(path: str | Path, name: str) -> ToolComparison:
 
 
 def explain(tool: Tool, run: RecordedRun, result: Result) -> list[ExplainedRow]:
-    """Return the rows of a tool, each with the rules that change it when they are switched off one after another.
-
-    The steps lead from the tool's value to loadgen's, so a difference without a reason is a rule that is missing.
-
-    Args:
-        result: The result of the same records.
-    """
+    """Return the rows of a tool, each with the rules that change it when they are switched off one after another."""
+    # The steps lead from the tool's value to loadgen's, so a difference without a reason is a rule that is missing.
     return [row for section in tool.sections for row in _explain_section(tool, section, run, result)]
 
 

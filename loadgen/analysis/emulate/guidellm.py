@@ -1,8 +1,7 @@
-"""guidellm 0.5.1 as benchmark-runner called it: the numbers of GPUStack's published pages.
+"""guidellm 0.5.1 as benchmark-runner called it: the numbers of GPUStack's published pages."""
 
-benchmark-runner's chat handler decides which chunks are tokens; `GenerativeRequestStats`, `GenerativeMetrics` and
-`DistributionSummary` of guidellm compute the numbers. The rows are those of the pages.
-"""
+# benchmark-runner's chat handler decides which chunks are tokens; `GenerativeRequestStats`, `GenerativeMetrics` and
+# `DistributionSummary` of guidellm compute the numbers. The rows are those of the pages.
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -59,24 +58,18 @@ S = 1e9
 
 @dataclass(frozen=True)
 class Requests(View):
-    """The data that guidellm keeps of successful requests; times are ns, arrays have an entry for each of them.
+    """The data that guidellm keeps of successful requests; times are ns, arrays have an entry for each of them."""
 
-    Attributes:
-        tokens: The selection of events that it takes for tokens.
-        included: Which requests of the run these are.
-        start, end: When each began and ended.
-        seen: Number of events of each that are tokens.
-        first, last: When the first and the last of them arrived; the end of a request without one.
-        output, input: Number of tokens that it counts.
-    """
-
-    tokens: bytes
-    included: Bools
+    tokens: bytes  # the selection of events that it takes for tokens
+    included: Bools  # which requests of the run these are
+    # start, end: when each began and ended
     start: Int64s
     end: Int64s
-    seen: Int64s
+    seen: Int64s  # number of events of each that are tokens
+    # first, last: when the first and the last of them arrived; the end of a request without one
     first: Int64s
     last: Int64s
+    # output, input: number of tokens that it counts
     output: Int64s
     input: Int64s
 
@@ -152,7 +145,6 @@ class Requests(View):
         return self._rate(prompts)[0]
 
     def _rate(self, prompts: bool) -> tuple[float, float]:
-        """Return mean and maximum of the rate of tokens, tokens/s."""
         tokens = (self.output.tobytes(), self.input.tobytes() if prompts else b"")
         key = ("rate", self.tokens, self.included.tobytes(), EVENLY in self.active, *tokens)
         return self.run.cached(key, lambda: self._fresh_rate(prompts))

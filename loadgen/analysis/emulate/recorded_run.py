@@ -40,17 +40,11 @@ TOKEN = event_selection(lambda flags: flags & TOKENS)
 
 @dataclass(frozen=True, eq=False)
 class SelectedEvents:
-    """The events of a selection, request by request.
+    """The events of a selection, request by request."""
 
-    Attributes:
-        index: Their positions among all events, ascending.
-        at: When they arrived, CLOCK_MONOTONIC ns.
-        bounds: Where those of each request begin in `index`, and the total; shape (requests + 1,).
-    """
-
-    index: Int64s
-    at: Int64s
-    bounds: Int64s
+    index: Int64s  # their positions among all events, ascending
+    at: Int64s  # when they arrived, CLOCK_MONOTONIC ns
+    bounds: Int64s  # where those of each request begin in `index`, and the total; shape (requests + 1,)
 
     @property
     def count(self) -> Int64s:
@@ -79,14 +73,6 @@ class RecordedRun:
     Args:
         start_ns: When its clock started, CLOCK_MONOTONIC ns.
 
-    Attributes:
-        native: Whether it used SGLang's own /generate; else, and if it is no chat, completions.
-        due, sent, closed, ...: One entry per request, int64; see `loadgen.core.record.Record`. `expected` is the number
-            of tokens that the server should count in the prompt, `tokens` the number that loadgen counts in the answer.
-        complete: Whether the HTTP response came to its end, whatever was in it.
-        has_error: Whether the stream held an error object.
-        abandoned: Whether loadgen gave the request up, so that its end is unknown.
-
     Raises:
         BadInput: A record does not hold the events of its stream, or the run used an API whose events the tools read in
             ways that are not known here.
@@ -97,6 +83,7 @@ class RecordedRun:
             problem = f"what the tools print for the backend {endpoints.name_of(settings)} is not known"
             raise BadInput("--as", problem, "name a run of chat, completions or /generate")
         self.settings, self.start_ns, self.chat = settings, start_ns, is_chat(settings)
+        # whether it used SGLang's own /generate; else, and if it is no chat, completions
         self.native = endpoints.find(settings) is GENERATE
         self._at, self._flags, self._event_tokens = array("q"), array("h"), array("i")
         self._has_event_tokens = False
@@ -107,9 +94,13 @@ class RecordedRun:
             rows.append([*(getattr(record, name) for name in COLUMNS), record.expected_tokens, record.answer_tokens])
             rows[-1] += _end_columns(record)
         table = np.array(rows, dtype=np.int64).reshape(len(rows), len(COLUMNS) + 6).T
+        # One entry per request; see `loadgen.core.record.Record`. `expected` is the number of tokens that the server
+        # should count in the prompt, `tokens` the number that loadgen counts in the answer.
         columns: list[Int64s] = list(table)
         self.due, self.sent, self.connect_ns, self.closed, self.input_tokens, self.output_tokens = columns[:6]
         self.prompt_tokens, self.completion_tokens, self.first_tokens, self.expected, self.tokens = columns[6:11]
+        # complete: the HTTP response came to its end, whatever was in it. has_error: the stream held an error object.
+        # abandoned: loadgen gave the request up, so that its end is unknown.
         self.ok, self.complete, self.has_error, self.abandoned = (column.astype(bool) for column in columns[11:])
         self.at = np.frombuffer(self._at, dtype=np.int64)
         self.flags = np.frombuffer(self._flags, dtype=np.int16)
@@ -179,7 +170,6 @@ class RecordedRun:
 
 
 def _end_columns(record: Record) -> list[bool]:
-    """Return the columns ok, complete, has_error and abandoned of a request."""
     outcome = record.outcome
     has_error = outcome is Outcome.STREAM_ERROR
     unfinished = outcome is Outcome.TRUNCATED and record.detail == NO_FINISH_REASON

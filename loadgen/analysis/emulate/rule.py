@@ -6,29 +6,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Rule:
-    """A difference between a tool and loadgen.
-
-    Attributes:
-        text: What the tool does, and what loadgen does instead.
-    """
+    """A difference between a tool and loadgen."""
 
     name: str
-    text: str
+    text: str  # what the tool does, and what loadgen does instead
 
 
 Rules = Container[Rule]
 
 
 class RuleProbe:
-    """Active rules that record which rules were asked about: a result cannot depend on the others.
-
-    Attributes:
-        answers: The rules that were asked about, and whether they are active.
-    """
+    """Active rules that record which rules were asked about: a result cannot depend on the others."""
 
     def __init__(self, active: Collection[Rule]) -> None:
         self._active = active
-        self.answers: dict[Rule, bool] = {}
+        self.answers: dict[Rule, bool] = {}  # the rules that were asked about, and whether they are active
 
     def __contains__(self, rule: object) -> bool:
         assert isinstance(rule, Rule)

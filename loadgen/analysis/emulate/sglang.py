@@ -1,8 +1,7 @@
-"""SGLang's `bench_serving`, version 0.5.23, for chat, completions, and its own /generate.
+"""SGLang's `bench_serving`, version 0.5.23, for chat, completions, and its own /generate."""
 
-It follows the request functions of /v1/chat/completions, /v1/completions and /generate, and `calculate_metrics`,
-without speculative decoding.
-"""
+# It follows the request functions of /v1/chat/completions, /v1/completions and /generate, and `calculate_metrics`,
+# without speculative decoding.
 
 import math
 from functools import partial

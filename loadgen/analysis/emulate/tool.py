@@ -12,19 +12,12 @@ Section = Callable[[View], list[Row]]
 
 @dataclass(frozen=True)
 class Tool:
-    """One version of a load generator.
-
-    Attributes:
-        title: Its name and version.
-        rules: How it differs from loadgen.
-        sections: Parts of its console, in order: each computes rows of a run with the active rules. Without any rule
-            they are loadgen's own numbers, except for the precision of a histogram.
-        premises: How the tool is assumed to have been called, and other remarks.
-        native: Whether it can ask SGLang's own /generate.
-    """
+    """One version of a load generator."""
 
     title: str
-    rules: tuple[Rule, ...]
+    rules: tuple[Rule, ...]  # how it differs from loadgen
+    # parts of its console, in order: each computes rows of a run with the active rules. Without any rule they are
+    # loadgen's own numbers, except for the precision of a histogram
     sections: tuple[Section, ...]
-    premises: tuple[str, ...] = ()
-    native: bool = False
+    premises: tuple[str, ...] = ()  # how the tool is assumed to have been called, and other remarks
+    native: bool = False  # whether it can ask SGLang's own /generate

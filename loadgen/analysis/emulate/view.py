@@ -48,10 +48,8 @@ class View:
         """Return the row of one statistic of a latency.
 
         Args:
-            label: In the tool's own words.
             name: The corresponding latency and statistic of loadgen, as "ttft mean".
             value: ns; None if there are no values: with `ZERO`, it is 0.
-            unit_ms: The unit of the label, in ms.
             notes: If there are any, the value cannot be known.
         """
         if notes:
@@ -72,11 +70,8 @@ class View:
         """Return the rows of mean, median and percentiles in the format of vLLM's console.
 
         Args:
-            title: Name of the latency, with its unit.
-            metric: The corresponding latency of loadgen.
             values: ns.
             ps: The percentiles after the median, 0 to 100.
-            unit_ms, notes: See `latency_row`.
         """
         found = [("Mean", "mean", values.mean), ("Median", "p50", values.percentile(50))]
         found += [(percentile(p).upper(), percentile(p), values.percentile(p)) for p in ps]

@@ -1,8 +1,7 @@
-"""`vllm bench serve`: versions 0.11, 0.32 and 0.33, and its Rust client, for chat and completions.
+"""`vllm bench serve`: versions 0.11, 0.32 and 0.33, and its Rust client, for chat and completions."""
 
-It follows the request functions of /v1/chat/completions and /v1/completions, and `calculate_metrics`. The Rust client
-is followed by what it printed of known streams.
-"""
+# It follows the request functions of /v1/chat/completions and /v1/completions, and `calculate_metrics`. The Rust client
+# is followed by what it printed of known streams.
 
 import math
 from dataclasses import dataclass, replace
@@ -71,13 +70,9 @@ USAGES = event_selection(lambda flags: flags & USAGE)
 
 @dataclass(frozen=True)
 class Client:
-    """A client that prints this console.
+    """A client that prints this console."""
 
-    Attributes:
-        version: Minor version of vLLM.
-    """
-
-    version: int
+    version: int  # minor version of vLLM
     rust: bool = False
 
     @property
@@ -137,10 +132,8 @@ def _answers(client: Client, view: View) -> Answers:
 
 
 def _output(client: Client, view: View) -> tuple[Int64s, Bools]:
-    """Return output tokens, -1 if it would have tokenized the text, and whether it read the last usage.
-
-    The clients in Python read usage only from events that are not tokens.
-    """
+    """Return output tokens, -1 if it would have tokenized the text, and whether it read the last usage."""
+    # The clients in Python read usage only from events that are not tokens.
     run = view.run
     usage_at = run.select(USAGES).last
     if client.rust:

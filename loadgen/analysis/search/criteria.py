@@ -1,9 +1,8 @@
-"""Criteria: what an SLO requires of the requests of a run, as shares and means that have confidence bounds.
+"""Criteria: what an SLO requires of the requests of a run, as shares and means that have confidence bounds."""
 
-`ttft_p99<500ms` is met exactly if 99 % of the requests have a TTFT below 500 ms, so a limit on a percentile is a limit
-on a share. A failed request meets none. Means and gaps between tokens are those of the requests that succeeded; an SLO
-that limits nothing else also limits failures (`slo.required_limits`).
-"""
+# `ttft_p99<500ms` is met exactly if 99 % of the requests have a TTFT below 500 ms, so a limit on a percentile is a
+# limit on a share. A failed request meets none. Means and gaps between tokens are those of the requests that succeeded;
+# an SLO that limits nothing else also limits failures (`slo.required_limits`).
 
 import math
 from collections.abc import Sequence
@@ -26,11 +25,7 @@ MIN_REQUESTS = 100  # of a run
 
 
 class Criterion(Protocol):
-    """A requirement on the requests of a run.
-
-    Attributes:
-        text: As the user wrote it.
-    """
+    """A requirement on the requests of a run."""
 
     @property
     def text(self) -> str: ...  # noqa: D102
@@ -40,43 +35,32 @@ class Criterion(Protocol):
         """Requests of a run: twice as many as show that it is met if all of them are good (Wilson's bound)."""
 
     def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
-        """Return what the requests of a run show of the criterion.
-
-        Args:
-            records: In the order of their due times.
-        """
+        """Return what the requests of a run, in the order of their due times, show of the criterion."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestShare:
-    """A share of the requests must be good: succeed and meet every limit.
-
-    Attributes:
-        limits: On a request's latencies; without any, the request need only succeed.
-        attainment: The share that must be good: 0.99 for limits at the 99th percentile.
-    """
+    """A share of the requests must be good: succeed and meet every limit."""
 
     text: str
-    limits: tuple[slo.Limit, ...]
-    attainment: float
+    limits: tuple[slo.Limit, ...]  # on a request's latencies; without any, the request need only succeed
+    attainment: float  # the share that must be good: 0.99 for limits at the 99th percentile
 
     @property
     def min_requests(self) -> int:
-        """Requests of a run, see `Criterion`."""
+        """As `Criterion.min_requests`."""
         return _min_requests(self.attainment)
 
     def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
-        """Return the number of good requests by the number of requests, see `Criterion`."""
+        """As `Criterion.sample`: the number of good requests by the number of requests."""
         rows = [self._judge(record, settings) for record in records]
         good, least, greatest = np.array(rows, dtype=float).reshape(-1, 3).T
         return RatioSample(good, np.ones(len(good)), self.attainment, least=least, greatest=greatest)
 
     def is_good(self, record: Record, settings: RunSettings) -> bool:
-        """Tell whether a request that has ended succeeded and met its limits; one of a single token has no TPOT.
-
-        A request that the client failed to send is no failure of the server, so it is bad only if latencies are
-        limited.
-        """
+        """Tell whether a request that has ended succeeded and met its limits; one of a single token has no TPOT."""
+        # A request that the client failed to send is no failure of the server, so it is bad only if latencies are
+        # limited.
         return self._judge(record, settings)[0]
 
     def _judge(self, record: Record, settings: RunSettings) -> tuple[bool, bool, bool]:
@@ -112,7 +96,7 @@ class GapShare(LimitCriterion):
 
     @property
     def min_requests(self) -> int:
-        """Requests of a run, see `Criterion`; the gaps of a request count as one request."""
+        """As `Criterion.min_requests`; the gaps of a request count as one request."""
         return _min_requests(self._share)
 
     @property
@@ -121,7 +105,7 @@ class GapShare(LimitCriterion):
         return self.limit.percentile / 100
 
     def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
-        """Return the number of gaps within the limit by the number of gaps, see `Criterion`."""
+        """As `Criterion.sample`: the number of gaps within the limit by the number of gaps."""
         within = np.less_equal if self.limit.inclusive else np.less
         each = [gaps(record, self.limit.metric) for record in records]
 
@@ -139,7 +123,7 @@ class MeanLimit(LimitCriterion):
     min_requests = MIN_REQUESTS
 
     def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
-        """Return the sum of the values by their number, see `Criterion`."""
+        """As `Criterion.sample`: the sum of the values by their number."""
         each = [self._values(record, settings) for record in records]
         sums, least, greatest = (
             np.array([float((getattr(one, end) * one.repeats).sum()) for one in each])
@@ -157,11 +141,7 @@ class MeanLimit(LimitCriterion):
 
 
 def separate_criteria(text: str) -> tuple[Criterion, ...]:
-    """Return one criterion for each limit of an SLO, at whatever percentiles (`loadgen search`).
-
-    Raises:
-        BadInput: A limit cannot be shown to be met.
-    """
+    """Return one criterion for each limit of an SLO, at any percentiles; BadInput for one that nothing can show."""
     limits = slo.required_limits(text)
     for limit in limits:
         if why := _why_undecidable(limit):
@@ -172,15 +152,14 @@ def separate_criteria(text: str) -> tuple[Criterion, ...]:
 def joint_criterion(text: str) -> RequestShare:
     """Return one criterion for all limits of an SLO, as goodput is defined: a request is good if it meets all of them.
 
-    All latencies are limited at one percentile, which is the share of requests that must be good. A failed request is
-    not good, so a limit on failures must allow as many as the share does, or more. Alone, it is the share.
-
     Args:
         text: For example `ttft_p99<500ms,tpot_p99<50ms,error_rate<1%`.
 
     Raises:
         BadInput: A limit is not equivalent to a share of requests.
     """
+    # All latencies are limited at one percentile, which is the share of requests that must be good. A failed request is
+    # not good, so a limit on failures must allow as many as the share does, or more. Alone, it is the share.
     limits = slo.parse(text)
     for limit in limits:
         if why := _why_not_per_request(limit):
@@ -200,7 +179,6 @@ def joint_criterion(text: str) -> RequestShare:
 
 
 def _why_undecidable(limit: slo.Limit) -> tuple[str, str] | None:
-    """Return why a limit cannot be shown to be met, and what to write instead; None if it can."""
     if limit.metric == "error":
         return None if 0 < limit.threshold < 1 else ("no number of requests can show this", "write error_rate<1%")
     if limit.statistic == "max":
@@ -209,7 +187,6 @@ def _why_undecidable(limit: slo.Limit) -> tuple[str, str] | None:
 
 
 def _why_not_per_request(limit: slo.Limit) -> tuple[str, str] | None:
-    """Return why a limit is not one on single requests, and what to write instead; None if it is."""
     if limit.metric in slo.GAPS:
         return "a request has many gaps", "limit its tpot or its e2el"
     if limit.statistic == "mean":

@@ -23,26 +23,20 @@ StopRule = Callable[[Progress], str | None]  # returns why a run need not go on;
 
 
 class EarlyStop:
-    """A stop rule that follows the records of a run while they are written.
+    """A stop rule that follows the records of a run while they are written."""
 
-    It stops the run when the upper confidence bound of a share, computed as the run would be judged, is below the
-    criterion even if every request that has not ended turned out good. Answers that only a tokenizer counts are taken
-    to have one token per event. A mean, and a share of gaps, may always recover. Until all workers are on the clock,
-    the files may hold records of an earlier run. The first line of the first file tells how many files there are. A run
-    on a cluster is never stopped early, because the records of its machines arrive after it has ended.
-
-    Args:
-        also: A further rule: returns why the run fails already; None if it does not.
-
-    Attributes:
-        reason: Why the run need not go on; None as long as it must.
-    """
+    # It stops the run when the upper confidence bound of a share, computed as the run would be judged, is below the
+    # criterion even if every request that has not ended turned out good. Answers that only a tokenizer counts are taken
+    # to have one token per event. A mean, and a share of gaps, may always recover. Until all workers are on the clock,
+    # the files may hold records of an earlier run. The first line of the first file tells how many files there are. A
+    # run on a cluster is never stopped early, because the records of its machines arrive after it has ended.
 
     def __init__(
         self,
         path: Path,
         criteria: Sequence[Criterion],
         settings: RunSettings,
+        # a further rule: returns why the run fails already; None if it does not
         also: StopRule = lambda progress: None,
     ) -> None:
         assert settings.num_prompts is not None
@@ -63,7 +57,6 @@ class EarlyStop:
         return None if self.reason is None else f"{ENDED_BY_SEARCH}: {self.reason}"
 
     def _why_missed(self, share: RequestShare) -> str | None:
-        """Return that a share cannot be met any more; None if it can."""
         bad = self._bad[share]
         if len(bad) <= (1 - share.attainment) * self._count:
             return None
@@ -77,7 +70,6 @@ class EarlyStop:
         return f"{missed}, which allows {percent(1 - share.attainment, 1)}"
 
     def _read(self) -> bool:
-        """Read complete lines; tell whether there were bad requests among them."""
         before = sum(map(len, self._bad.values()))
         for row in (orjson.loads(line) for tail in self._tails for line in tail.lines()):
             self._read_row(row)

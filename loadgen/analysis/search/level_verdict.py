@@ -19,7 +19,6 @@ def judge_level(level_runs: Sequence[LevelRun], limits: Sequence[slo.Limit], clo
     """Judge the runs at a level together.
 
     Args:
-        level_runs: The runs, one at least, all at one level.
         limits: Of the SLO, one for each criterion of the runs.
         clock: "due" or "sent", from which latencies are counted.
     """
@@ -51,7 +50,6 @@ def _bounded(
 
 
 def _rates(sample: RatioSample | None, in_flight: float) -> tuple[float | None, float | None, float | None]:
-    """Return the share of requests that failed, and its bounds."""
     bounds = sample.bounds(in_flight) if sample else None
     if sample is None or sample.value is None or bounds is None:
         return None, None, None

@@ -1,8 +1,7 @@
-"""Runs at load levels, one after the other, each long enough to be judged by the criteria.
+"""Runs at load levels, one after the other, each long enough to be judged by the criteria."""
 
-A level is a request rate or a concurrency. Each run has prompts and arrivals of its own: its seeds count up from those
-of the settings, so the server's prefix cache holds nothing of an earlier run that would make it faster.
-"""
+# A level is a request rate or a concurrency. Each run has prompts and arrivals of its own: its seeds count up from
+# those of the settings, so the server's prefix cache holds nothing of an earlier run that would make it faster.
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
@@ -41,26 +40,17 @@ PILED_UP = "requests piled up"
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The dimension of the load that is searched.
+    """The dimension of the load that is searched."""
 
-    Attributes:
-        name: rate or concurrency.
-        setting: The field of the settings that is the level.
-        unit: As words that follow the number.
-        nearest: Rounds a level to one that can be run and is easy to read.
-        min_level: The lowest level worth trying with so many requests per run.
-        requests: Requests of a run at a level with a minimum duration in s and a minimum number of sojourns.
-        length_s: Duration of a run at a level with so many requests.
-    """
-
-    name: str
-    setting: str
-    unit: str
-    nearest: Callable[[float], float]
+    name: str  # rate or concurrency
+    setting: str  # the field of the settings that is the level
+    unit: str  # as words that follow the number
+    nearest: Callable[[float], float]  # rounds a level to one that can be run and is easy to read
     max_level: float
-    min_level: Callable[[int], float]
+    min_level: Callable[[int], float]  # the lowest level worth trying with so many requests per run
+    # requests of a run at a level with a minimum duration in s and a minimum number of sojourns
     requests: Callable[[float, float, int], float]
-    length_s: Callable[[float, int], float]
+    length_s: Callable[[float, int], float]  # duration of a run at a level with so many requests
 
 
 def _four_digits(level: float) -> float:
@@ -101,48 +91,35 @@ class InconclusiveRun(LoadgenError):
 
 @dataclass(frozen=True, slots=True)
 class LevelRun:
-    """One run at one level.
-
-    Attributes:
-        why: Why it is inconclusive, was stopped early, or missed the criteria whatever they are; None otherwise.
-    """
+    """One run at one level."""
 
     level: float
     result: Result
     run: Run
+    # why it is inconclusive, was stopped early, or missed the criteria whatever they are; None otherwise
     why: str | None
 
 
 class Levels:
-    """Carries out runs at load levels and judges them.
-
-    Args:
-        measure: Carries out a run with these settings under this name. It calls the stop rule with the run's progress
-            and aborts the run for the reason that the rule returns. Records go where the settings say.
-        settings: The settings of the workload, with the server. Level, ramp and duration are replaced. Arrivals are
-            Poisson unless the settings say how bursty they are.
-        records: Where a run's records go, by its name; the context ends when they have been read.
-        name: Prefix of the names of runs.
-        length_s: Minimum duration of a run at a rate.
-        min_requests: Minimum requests of a run; None: as many as the criteria need.
-        bounds: How many runs there may be, and what they must do beyond the criteria.
-
-    Attributes:
-        sojourns: Minimum duration of a run, in mean times of a request.
-    """
+    """Carries out runs at load levels and judges them."""
 
     def __init__(
         self,
+        # carries out a run with these settings under this name. It calls the stop rule with the run's progress and
+        # aborts the run for the reason that the rule returns. Records go where the settings say
         measure: Measure,
+        # the settings of the workload, with the server. Level, ramp and duration are replaced. Arrivals are Poisson
+        # unless the settings say how bursty they are
         settings: RunSettings,
         criteria: Sequence[Criterion],
+        # where a run's records go, by its name; the context ends when they have been read
         records: Callable[[str], AbstractContextManager[Path]],
         *,
-        name: str,
+        name: str,  # prefix of the names of runs
         axis: Axis = RATE,
-        length_s: float = RUN_S,
-        min_requests: int | None = None,
-        bounds: SearchBounds = UNBOUNDED,
+        length_s: float = RUN_S,  # minimum duration of a run at a rate
+        min_requests: int | None = None,  # minimum requests of a run; None: as many as the criteria need
+        bounds: SearchBounds = UNBOUNDED,  # how many runs there may be, and what they must do beyond the criteria
     ) -> None:
         self._measure, self._settings, self._criteria, self._records = measure, settings, criteria, records
         self._name, self._axis, self._length_s, self._bounds = name, axis, length_s, bounds
@@ -152,6 +129,7 @@ class Levels:
         # size of b blocks is b * b / MIN_BLOCKS at most (`share_bounds`): two runs of this length show
         # as much as `needed` independent requests. A run that must decide alone is as long as the two.
         alone = 2 if bounds.looks == 1 else 1
+        # minimum duration of a run, in mean times of a request
         self.sojourns = max(MIN_SOJOURNS, alone * math.ceil(math.sqrt(block_bootstrap.MIN_BLOCKS * needed)))
         self.runs: list[LevelRun] = []
         self._too_short: dict[str, list[float]] = {}
@@ -184,11 +162,7 @@ class Levels:
         ]
 
     async def run_level(self, level: float) -> Run | None:
-        """Run a level, and run it longer if its requests take too long; return None if no more runs are allowed.
-
-        Raises:
-            InconclusiveRun: It ended early, is INVALID, or no request succeeded.
-        """
+        """Run a level, longer if its requests take too long, or raise InconclusiveRun; None: no more runs allowed."""
         while self.runs_left:
             run, length_s, sojourn_s = await self._run_once(level)
             wanted_s = min(self.sojourns * sojourn_s, MAX_RUN_S)
@@ -203,11 +177,7 @@ class Levels:
         return None
 
     async def run_burst(self) -> float:
-        """Send the minimum number of requests all at once and return the throughput, in requests/s: a first rate.
-
-        Raises:
-            InconclusiveRun: It ended early, is INVALID, or no request succeeded.
-        """
+        """Send the fewest requests all at once; return the throughput, requests/s, or raise InconclusiveRun."""
         name = f"{self._name}-{len(self.runs) + 1:02}"
         with self._records(name) as records:
             result = await self._measure(self._settings_at(math.inf, records), name, lambda progress: None)
@@ -216,7 +186,6 @@ class Levels:
         return float(result.numbers.request_throughput or 0.0)
 
     def _require_conclusive(self, level: float, result: Result, why: str | None) -> None:
-        """Keep a run and raise InconclusiveRun if there is a reason why it is inconclusive."""
         if why is not None:
             self._add_inconclusive(level, result, why)
             raise InconclusiveRun(f"the run at {format_level(level)} {self._axis.unit} is inconclusive: {why}")
@@ -285,11 +254,9 @@ class Levels:
 
 
 def _share_of_rate(sent: Sequence[Record]) -> float:
-    """Return the rate at which requests were sent over the rate at which they were due.
-
-    The client's lateness is the median of the first and of the last tenth of the requests, so that no single request
-    decides. Waits that are not the client's are left out (`Record.lag_ns`).
-    """
+    """Return the rate at which requests were sent over the rate at which they were due."""
+    # The client's lateness is the median of the first and of the last tenth of the requests, so that no single request
+    # decides. Waits that are not the client's are left out (`Record.lag_ns`).
     if not sent:
         return 1.0
     lag_ns = np.array([record.lag_ns for record in sent])

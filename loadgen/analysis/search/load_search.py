@@ -32,12 +32,6 @@ class LoadSearch:
         over: rate or concurrency.
         chosen: The settings that were given for this search, by name, without those of a workload: the first level,
             and the length of the runs.
-
-    Attributes:
-        data: The runs that have ended, and what follows from them. Whoever carries out a run appends its point.
-        settings: The settings of the runs, without the limits and the length of the search.
-        first_settings: Settings by which the server is found.
-        outcome: The outcome; None: the search has not ended, or ended early.
     """
 
     def __init__(
@@ -54,15 +48,17 @@ class LoadSearch:
             problem = f"{LOOKS} runs of {count} requests are too few to decide {requested.slo}"
             raise BadInput("--num-prompts", problem, f"give {least} or more, or leave it out")
         self._axis, self._chosen, self._bounds = AXES[over], chosen, bounds
+        # the settings of the runs, without the limits and the length of the search
         self.settings = requested.replace(slo=None, duration=None)
         self.first_settings = self.settings.replace(num_prompts=min_requests)
+        # the runs that have ended, and what follows from them. Whoever carries out a run appends its point
         self.data = Series(
             kind="search",
             over=over,
             slo=",".join(criterion.text for criterion in self._criteria),
             latency_from=requested.latency_from,
         )
-        self.outcome: SearchResult | None = None
+        self.outcome: SearchResult | None = None  # None: the search has not ended, or ended early
         self._reported = 0
 
     async def execute(
@@ -76,8 +72,6 @@ class LoadSearch:
         """Carry out the runs of the search, and write what follows from them into `data`.
 
         Args:
-            settings: Those of the search, as they are for the server.
-            measure: Carries out a run, as for `Levels`, and appends its point to `data`.
             records: Where the records of a run go, as for `Levels`.
             say: Called with a line for people about the plan, and about each run that has ended.
             on_level: Called after each run, when `data` is up to date.
@@ -170,7 +164,6 @@ class LoadSearch:
         return f"--duration {duration_s:g} is too short: {needs} needs {count} requests; {plan}"
 
     def _report(self, level_runs: list[LevelRun], say: Callable[[str], None]) -> None:
-        """Keep the outcome of the runs that have ended since the last call in `data`, and say it."""
         for number in range(self._reported, len(level_runs)):
             run, level, why = level_runs[number].run, level_runs[number].level, level_runs[number].why
             met = run.met()
@@ -185,7 +178,6 @@ class LoadSearch:
         self.data.levels = [self._levels[level] for level in sorted(self._levels)]
 
     def _conclude(self, levels: Levels) -> None:
-        """Write the outcome of the search into `data`."""
         found = self.outcome
         self.data.found = Found(
             level=self.found_level or None,

@@ -26,11 +26,9 @@ PROMPT = "{}\n\nGive the answer alone on the last line."
 
 
 async def answers(settings: RunSettings, model: str, questions: Sequence[Question]) -> Answers:
-    """Ask a running server over its chat endpoint, with greedy sampling; of several servers the first.
-
-    Settings of sampling and of lengths are ignored, so that all arms are asked in the same way. Options of the chat
-    template (`chat_template_kwargs` in `extra_body`) are kept.
-    """
+    """Ask a running server over its chat endpoint, with greedy sampling; of several servers the first."""
+    # Settings of sampling and of lengths are ignored, so that all arms are asked in the same way. Options of the chat
+    # template (`chat_template_kwargs` in `extra_body`) are kept.
     own_path = settings.endpoint if endpoints.name_of(settings) == CHAT else None
     chat = settings.replace(backend=CHAT, endpoint=own_path)
     target = Target.from_settings(chat, model)
@@ -62,11 +60,7 @@ async def answers(settings: RunSettings, model: str, questions: Sequence[Questio
 
 
 async def _reply(target: Target, question: Question) -> str:
-    """Return the server's reply; empty if it has only thinking.
-
-    Raises:
-        Unreachable: No reply, or not one of a chat.
-    """
+    """Return the server's reply, empty if it has only thinking; or raise Unreachable."""
     asked = {
         "model": target.model,
         "messages": [{"role": "user", "content": PROMPT.format(question.text)}],

@@ -26,11 +26,9 @@ EXACT = {
 
 
 def lossy(arm: ArmSpec, base: ArmSpec) -> bool:
-    """Return whether an arm may answer differently from another.
-
-    That is: engine, model or a knob that is not EXACT differ, or flags and variables of the engine, whose effect is
-    unknown.
-    """
+    """Return whether an arm may answer differently from another."""
+    # That is: engine, model or a knob that is not EXACT differ, or flags and variables of the engine, whose effect is
+    # unknown.
     if any(getattr(arm, part) != getattr(base, part) for part in ("engine", "model", "raw", "env")):
         return True
     return any(arm.knobs.get(name) != base.knobs.get(name) for name in {*arm.knobs, *base.knobs} - EXACT)
@@ -45,15 +43,11 @@ def asks_questions(request: TrialRequest, arm: ArmSpec, study: Study, trials: It
 
 
 class AccuracyGate:
-    """Compares the answers of arms with the baseline's.
+    """Compares the answers of arms with the baseline's; None: it was not asked."""
 
-    An arm is rejected if it has lost more than the study allows, and if the loss is significant: by McNemar's test on
-    the questions that only one of the two answered right (Psychometrika 12, 1947), in its exact form, one-sided, at the
-    confidence of the study's decisions.
-
-    Args:
-        base_answers: Answers of the baseline; None if it was not asked.
-    """
+    # An arm is rejected if it has lost more than the study allows, and if the loss is significant: by McNemar's test on
+    # the questions that only one of the two answered right (Psychometrika 12, 1947), in its exact form, one-sided, at
+    # the confidence of the study's decisions.
 
     def __init__(self, study: Study, base_answers: Answers | None) -> None:
         self._accuracy, self._base, self._base_answers = study.objective.accuracy, baseline(study), base_answers
@@ -72,9 +66,6 @@ class AccuracyGate:
 
     def judge(self, arm: ArmSpec, trials: Iterable[Trial]) -> tuple[bool, str]:
         """Judge the answers of an arm.
-
-        Args:
-            trials: Its starts; the first with answers counts.
 
         Returns:
             Whether the arm is rejected, and a remark about its answers; empty if it cannot have changed them.

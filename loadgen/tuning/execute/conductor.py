@@ -65,7 +65,6 @@ async def conduct(file: StudyFile, folder: Path, usual_s: UsualStart, view: View
 
 
 async def _run_start(walk: Walk, store: Store, runner: TrialRunner, view: View) -> list[Trial]:
-    """Run the start that is needed next, and keep its trial."""
     assert walk.request is not None
     number, folder, asks = _begin(walk, store, view, walk.request, walk.planned)
     trial = await runner.run_trial(walk.request, walk.planned, folder, view.progress, asks=asks)
@@ -74,7 +73,6 @@ async def _run_start(walk: Walk, store: Store, runner: TrialRunner, view: View) 
 
 
 async def _run_block(walk: Walk, store: Store, runner: TrialRunner, view: View) -> list[Trial]:
-    """Run the starts of the block that have not run yet, and keep their trials."""
     known, numbers, starts = store.trials(), [], []
     for request, arm in walk.block:
         if request not in known:
@@ -96,7 +94,6 @@ def _begin(walk: Walk, store: Store, view: View, request: TrialRequest, arm: Pla
 
 
 def _named(view: View, arm: str, workload: str, progress: Progress) -> None:
-    """Show the progress of one of several arms."""
     view.progress(f"{arm}, {workload}" if workload else arm, progress)
 
 
@@ -123,7 +120,6 @@ def limit_s(study: Study) -> float:
 
 
 def _with_builds(study: Study, builds: Mapping[str, str | None]) -> Study:
-    """Return the study with the engine versions that it ran with."""
     from msgspec.structs import replace  # slow to import
 
     engines = {name: replace(base, version=base.version or builds.get(name)) for name, base in study.engines.items()}

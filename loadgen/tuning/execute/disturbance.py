@@ -28,11 +28,7 @@ class Reading:
 
     @classmethod
     def now(cls, foreign: Iterable[int] = ()) -> Self:
-        """Read the CPU times.
-
-        Args:
-            foreign: Ids of processes of ours that count as others, with their descendants.
-        """
+        """Read the CPU times; `foreign` are processes of ours that count as others, with their descendants."""
         own = {pid: machine.process_cpu_s(pid, waited=True) for pid in descendants(os.getpid())}
         for parent in foreign:
             for pid in (parent, *descendants(parent)):
@@ -58,14 +54,10 @@ def client_error(result: RunResult) -> float | None:
 
 
 class QuietWait:
-    """Waits until the machine has been quiet for QUIET_S.
+    """Waits until the machine has been quiet for QUIET_S, for `max_wait_s` at most; 0: it is never known to be."""
 
-    A wait that ends without a quiet machine makes the next one half as long, since on a machine that is always busy
-    waiting does not help.
-
-    Args:
-        max_wait_s: How long to wait at most; 0: not at all, so that the machine is never known to be quiet.
-    """
+    # A wait that ends without a quiet machine makes the next one half as long, since on a machine that is always busy
+    # waiting does not help.
 
     def __init__(self, max_wait_s: float, read: Callable[[], Reading] = Reading.now) -> None:
         self._read, self._max_wait_s, self._patience_s = read, max_wait_s, max_wait_s
@@ -80,11 +72,7 @@ class QuietWait:
         return reading
 
     async def wait(self, on_progress: Callable[[Progress], None]) -> bool:
-        """Wait; returns whether the machine is quiet.
-
-        Args:
-            on_progress: Told every POLL_S what keeps the machine busy.
-        """
+        """Return whether the machine is quiet, after a wait; `on_progress` is told every POLL_S what keeps it busy."""
         if not self._max_wait_s:
             return False
         began = self.note()

@@ -43,11 +43,7 @@ _OF_DATA = {"path": "file", "bytes": "bytes", "sha256": "SHA-256"}
 
 
 def gather(study: Study, planner: Planner, text: str) -> dict[str, Any]:
-    """Return the current facts as JSON.
-
-    Raises:
-        BadInput: The questions of its gate cannot be read.
-    """
+    """Return the current facts as JSON; BadInput if the questions of its gate cannot be read."""
     accelerators, described, gate = Accelerators.found(), machine.describe(), study.objective.accuracy
     return {
         "study": study.as_json(),
@@ -131,7 +127,6 @@ def fact_name(at: At) -> str:
 
 
 def _first_change(before: Any, now: Any, at: At) -> At | None:
-    """Return the place where two JSON values first differ; None: they are equal."""
     if at in (("budget",), ("report",)) or (at[:1], at[2:]) == (("stages",), ("expect",)):  # not measured
         return None
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
@@ -152,7 +147,6 @@ def _at(value: Any, at: At) -> str:
 
 
 def _data(planner: Planner) -> dict[str, Any]:
-    """Return path, size and hash of the file of each workload that reads one."""
     found = {}
     for name, settings in planner.loads.items():
         path = Path(settings.dataset_path).expanduser() if settings.dataset_path else None

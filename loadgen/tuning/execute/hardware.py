@@ -36,11 +36,7 @@ class Accelerators:
         return cls(None if names is None else NVML, ())
 
     def check(self, wanted: Hardware) -> None:
-        """Compare them with the hardware of a study, if there is a tool that tells them.
-
-        Raises:
-            AtFault: They have another name, or are fewer.
-        """
+        """Raise AtFault if a tool tells that they have another name than a study's hardware, or are fewer."""
         if self.tool is None or not wanted.devices:
             return
         same = [name for name in self.names if is_named(wanted.name, name, shortened=self.tool == NPU_SMI)]

@@ -107,17 +107,12 @@ class JointSearch:
 
 
 def require_sampler(stage: Joint) -> None:
-    """Check that the packages of a stage's sampler are installed.
-
-    Raises:
-        BadInput: A package is missing.
-    """
+    """Raise BadInput if a package of a stage's sampler is not installed."""
     packages = ("optuna", "scipy", "torch") if stage.sampler == "gp" else ("optuna",)
     require(f"sampler {stage.sampler}", "drawing arms", *packages)
 
 
 def _sampler(stage: Joint, seed: int) -> Any:
-    """Return Optuna's study that draws the combinations."""
     require_sampler(stage)
     import optuna
 

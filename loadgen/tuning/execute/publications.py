@@ -1,9 +1,7 @@
-"""Findings from results that others published: one run of each arm, so that nothing is tested.
+"""Findings from results that others published: one run of each arm, so that nothing is tested."""
 
-In each stage, the author is taken to have adopted the arms that the study expects to win, if results of them were
-published. A page measures the arm that goes on only once, so an arm gets the runs of its configuration from any
-step.
-"""
+# In each stage, the author is taken to have adopted the arms that the study expects to win, if results of them were
+# published. A page measures the arm that goes on only once, so an arm gets the runs of its configuration from any step.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -53,7 +51,6 @@ def _step(step: Step, study: Study, trials: list[Trial]) -> StepResult:
 
 
 def _trials_of(arm: PlannedArm, trials: list[Trial]) -> list[Trial]:
-    """Return the trials of an arm's configuration on its workloads, then those that were imported as this arm's."""
     same = [trial for trial in trials if trial.config == arm.identity]
     own = [trial for trial in same if trial.failure or trial.runs.keys() & {*arm.workloads}]
     ran = {workload for trial in own for workload in trial.runs}
@@ -89,7 +86,6 @@ def _result(planned: PlannedArm, study: Study, trials: list[Trial], step: Step, 
 
 
 def _remark(arm: PlannedArm, trials: list[Trial]) -> str:
-    """Return a remark if an arm has no runs, or runs of another command."""
     other = {
         workload: run.findings.provenance.command if run.findings.provenance else None
         for trial in trials
@@ -102,11 +98,9 @@ def _remark(arm: PlannedArm, trials: list[Trial]) -> str:
 
 
 def _as_measured(arm: PlannedArm, study: Study, trials: list[Trial]) -> PlannedArm:
-    """Return the arm with the number of servers that was measured.
-
-    One server gets its share of the box: all of it, unless the study has several replicas. Pages do not say how many
-    devices were idle, so nothing more can be scaled up.
-    """
+    """Return the arm with the number of servers that was measured."""
+    # One server gets its share of the box: all of it, unless the study has several replicas. Pages do not say how many
+    # devices were idle, so nothing more can be scaled up.
     if any(run.findings.servers > 1 for trial in trials for run in trial.runs.values()):
         return arm
     devices = arm.spec.devices or tuple(map(str, range(study.hardware.devices)))

@@ -54,10 +54,8 @@ def count_trial(arm: ArmResult, trial: Trial, study: Study, gate: AccuracyGate, 
 
 
 def objective_value(run: WorkloadRun, arm: ArmSpec, study: Study) -> float | None:
-    """Return the value of a run in the unit of the objective's metric; None if the run has none.
-
-    Of several rounds it is the geometric mean.
-    """
+    """Return the value of a run in the unit of the objective's metric; None if the run has none."""
+    # Of several rounds it is the geometric mean.
     if len(run.rounds) == 1:
         return _value(run, arm, study)
     values = [_value(each, arm, study) for each in run.rounds]

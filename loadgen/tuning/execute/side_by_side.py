@@ -1,8 +1,8 @@
-"""Starts side by side: the servers of a block stay up together, and their runs take turns in rounds.
+"""Starts side by side: the servers of a block stay up together, and their runs take turns in rounds."""
 
-What disturbs the machine for longer than a run disturbs all arms alike, so that fewer fresh starts show an effect. Each
-round has prompts of its own, the same for all arms. If a run was disturbed, its round is set aside and another follows.
-"""
+# What disturbs the machine for longer than a run disturbs all arms alike, so that fewer fresh starts show an effect.
+# Each round has prompts of its own, the same for all arms. If a run was disturbed, its round is set aside and another
+# follows.
 
 import random
 import time
@@ -46,13 +46,8 @@ class SideBySide:
         self._workload = study.objective.workload
 
     async def run_block(self, starts: Sequence[Start]) -> list[Trial]:
-        """Start the arms of a block, run the deciding workload in rounds, and stop them.
-
-        Further workloads, and questions, follow in a start of their own.
-
-        Raises:
-            EngineError, BadInput, NotKept: As `TrialRunner.run_trial` does.
-        """
+        """Start the arms of a block, run the deciding workload in rounds, and stop them; raises as `run_trial`."""
+        # Further workloads, and questions, follow in a start of their own.
         since_s = time.monotonic()
         await self._runner.wait_for_quiet(partial(starts[0].on_progress, ""))
         async with AsyncExitStack() as stack:
@@ -81,7 +76,6 @@ class SideBySide:
         return [replace(start.trial, seconds=each_s) for start in starts]
 
     async def _run_rounds(self, starts: Sequence[Start], sessions: Mapping[str, EngineSession]) -> None:
-        """Run all arms in turn, until enough rounds were not disturbed."""
         wanted, excess = self._study.decision.rounds, list[float]()
         while len(excess) < wanted + MAX_DISTURBED and sum(each <= 1 for each in excess) < wanted:
             going = [start for start in starts if start.trial.failure is None]
@@ -122,10 +116,8 @@ class SideBySide:
 
 
 def combined(rounds: Sequence[WorkloadRun]) -> WorkloadRun:
-    """Return the rounds of a start as one run: the numbers of the middle one, and under `loadgen` all of them.
-
-    Its disturbance is the mean of the rounds', which were repeated already.
-    """
+    """Return the rounds of a start as one run: the numbers of the middle one, and under `loadgen` all of them."""
+    # Its disturbance is the mean of the rounds', which were repeated already.
     found = [_disturbance(run) for run in rounds]
     ranked = sorted(rounds, key=lambda run: run.summary.get(THROUGHPUT) or 0.0)
     middle = ranked[(len(ranked) - 1) // 2]

@@ -32,22 +32,14 @@ _COMPARABLE = (Verdict.BETTER, Verdict.NOT_SIGNIFICANT, Verdict.WORSE, Verdict.N
 
 
 class StepRun:
-    """Runs a step: yields the starts it needs, and decides from their trials.
-
-    Args:
-        nogoods: Settings that made an arm fail; the run adds those of its own arms.
-
-    Attributes:
-        broken: Why the reference cannot be measured; empty if it can.
-        arms_ahead: Names of the arms that the running block starts after the one that is started now.
-    """
+    """Runs a step: yields the starts it needs, and decides from their trials."""
 
     def __init__(
         self,
         step: Step,
         study: Study,
         planner: Planner,
-        nogoods: list[Assignments],
+        nogoods: list[Assignments],  # settings that made an arm fail; the run adds those of its own arms
         noise_before: Noise | None,
         base_answers: Answers | None,
     ) -> None:
@@ -59,6 +51,8 @@ class StepRun:
         self._update(self._base, verdict=Verdict.REFERENCE)
         decision = study.decision
         self._plan = group_sequential.Plan(decision.min_effect, decision.confidence, step.min_starts, step.max_starts)
+        # broken: why the reference cannot be measured; empty if it can. arms_ahead: names of the arms that the running
+        # block starts after the one that is started now
         self.over, self.broken, self.arms_ahead = False, "", tuple[str, ...]()
         self._reference_unmeasured = False  # it ran without a value, so that it is not started again
 
@@ -122,7 +116,6 @@ class StepRun:
         self._arms[name] = replace(self._arms[name], **changes)  # type: ignore[arg-type]
 
     def _is_open(self, name: str) -> bool:
-        """Return whether further starts of an arm are needed."""
         return not self._reference_unmeasured if name == self._base else self._arms[name].undecided
 
     def _start(self, name: str, block: int) -> Generator[TrialRequest, Trial, None]:
@@ -142,13 +135,11 @@ class StepRun:
             self._nogoods.append(_assignments(self.arm(name).spec))
 
     def _break(self, reason: str) -> None:
-        """End the step if the reference cannot be measured, for a reason that is not empty."""
         self.broken = reason
         if reason:
             self._update(self._base, verdict=Verdict.FAILED, reason=reason)
 
     def _add(self, name: str, trial: Trial) -> None:
-        """Add a trial that may not count."""
         arm = self._arms[name]
         verdict = Verdict.OPEN if arm.undecided else arm.verdict
         self._update(name, trials=(*arm.trials, trial), verdict=verdict)
@@ -162,7 +153,6 @@ class StepRun:
         self._arms[name] = arm
 
     def _find_same_arms(self) -> None:
-        """End the starts of each arm whose server has the same configuration as another's."""
         if self.step.kind == CONFIRMATION:
             return
         names = [self._base, *(arm.name for arm in self._rivals())]
@@ -174,7 +164,6 @@ class StepRun:
                 self._update(name, verdict=Verdict.SAME_AS, reason=other.name)
 
     def _compare(self, blocks: int) -> None:
-        """Compare the arms with the reference after that many blocks."""
         if blocks < self.step.min_starts or len(self._reference.values) < blocks or self.step.kind == NOISE:
             return
         compared = [arm for arm in self._rivals() if len(arm.values) >= self.step.min_starts]
@@ -200,7 +189,6 @@ class StepRun:
         self._update(name, verdict=verdict, reason="" if verdict is Verdict.WORSE else "; ".join(filter(None, reasons)))
 
     def _end_behind_winner(self) -> None:
-        """End the starts of each arm that cannot be among the winners any more."""
         won = [arm for arm in self._winners() if arm.feasible]
         if len(won) < self._study.keep:
             return
@@ -220,7 +208,6 @@ class StepRun:
         return found
 
     def _decided(self, blocks: int) -> bool:
-        """Return whether all arms are decided after that many blocks."""
         if self.broken:
             return True
         if self.step.kind == NOISE or blocks < self.step.min_starts:
@@ -271,7 +258,6 @@ class StepRun:
         return DisturbedLayout(np.log(values), lost).noise
 
     def _round_noise(self) -> Noise | None:
-        """Estimate the noise of the rounds of a start, of which those of a block belong together."""
         blocks: dict[int, list[list[float]]] = {}
         for arm in self._arms.values():
             for trial in arm.counted:
@@ -294,7 +280,6 @@ class StepRun:
 
 
 def _ruled_out(comparison: Comparison, least: float) -> str:
-    """Return which gains a comparison that found none leaves possible."""
     least_text = percent(least, 1)
     if comparison.low > 0:
         return f"a gain below {least_text} is not ruled out"
@@ -304,7 +289,6 @@ def _ruled_out(comparison: Comparison, least: float) -> str:
 
 
 def _assignments(arm: ArmSpec) -> Assignments:
-    """Return all settings of an arm."""
     return frozenset(
         [
             *(("engine", arm.engine), ("model", arm.model), ("replicas", str(arm.replicas))),

@@ -1,8 +1,7 @@
-"""The store of a study: a SQLite database with its facts and trials, and a folder of files for each start.
+"""The store of a study: a SQLite database with its facts and trials, and a folder of files for each start."""
 
-A start gets a row when it begins; its results are added in one transaction after its files are written. A program may
-be killed at any time: the start that it leaves is marked as lost and repeated.
-"""
+# A start gets a row when it begins; its results are added in one transaction after its files are written. A program may
+# be killed at any time: the start that it leaves is marked as lost and repeated.
 
 from __future__ import annotations
 
@@ -55,11 +54,7 @@ class NotKept(LoadgenError):
 
 @contextmanager
 def kept(folder: Path) -> Iterator[None]:
-    """Convert errors of writing into a store.
-
-    Raises:
-        NotKept: Something could not be written.
-    """
+    """Raise NotKept for errors of writing into a store."""
     try:
         yield
     except OSError as error:
@@ -70,10 +65,7 @@ def kept(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Lock a store for writing; the kernel releases the lock when the program ends.
-
-    Args:
-        folder: Folder of the store, created if there is none.
+    """Lock a store for writing, whose folder is created if need be; the kernel releases the lock of a dead program.
 
     Raises:
         BadInput: Another program holds the lock, or the folder cannot be created.
@@ -115,11 +107,7 @@ def holder(folder: Path) -> int | None:
 
 
 class Store:
-    """An open store.
-
-    Args:
-        folder: Its folder; call `create` or `open` instead.
-    """
+    """An open store, of `create` or `open`; what cannot be written raises NotKept."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -131,14 +119,7 @@ class Store:
     @classmethod
     @contextmanager
     def create(cls, folder: Path, facts: Mapping[str, Any]) -> Iterator[Store]:
-        """Create a store in one transaction.
-
-        Args:
-            folder: Its folder, which exists and is locked.
-
-        Raises:
-            NotKept: It cannot be written.
-        """
+        """Create a store in one transaction, in a folder that exists and is locked."""
         with kept(folder), closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as database:
             database.executescript(f"BEGIN; {_SCHEMA}")
             rows = [(name, _json(value)) for name, value in facts.items()]
@@ -162,11 +143,7 @@ class Store:
     @classmethod
     @contextmanager
     def open(cls, folder: Path) -> Iterator[Store]:
-        """Open a store.
-
-        Raises:
-            BadInput: There is none, its version is unknown, or it cannot be read.
-        """
+        """Open a store; BadInput if there is none, its version is unknown, or it cannot be read."""
         if not cls.exists(folder):
             raise BadInput(str(folder), "is not a store of a study", "name the folder that `loadgen tune run` has made")
         try:
@@ -200,11 +177,7 @@ class Store:
         return {name: orjson.loads(value) for name, value in rows}
 
     def note(self, name: str, value: Any) -> None:
-        """Add or replace a fact.
-
-        Raises:
-            NotKept: It cannot be written.
-        """
+        """Add or replace a fact."""
         with kept(self.folder):
             self._database.execute(
                 "INSERT INTO facts VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (name, _json(value))
@@ -233,26 +206,12 @@ class Store:
         return found
 
     def give_up_running(self) -> None:
-        """Mark starts that have not ended as lost: the program that ran them is gone.
-
-        Raises:
-            NotKept: It cannot be written.
-        """
+        """Mark starts that have not ended as lost: the program that ran them is gone."""
         with kept(self.folder):
             self._database.execute("UPDATE starts SET state = 'lost' WHERE state = 'running'")
 
     def begin(self, request: TrialRequest, config: str, began: str) -> tuple[int, Path]:
-        """Record that a start begins.
-
-        Args:
-            began: Start time, ISO 8601 in UTC.
-
-        Returns:
-            Its number, for `end`, and its folder, which exists and is empty.
-
-        Raises:
-            NotKept: It cannot be written.
-        """
+        """Record that a start begins, at an ISO 8601 time in UTC; return its number and its folder, which is empty."""
         with kept(self.folder):
             row = self._database.execute(
                 "INSERT INTO starts (step, block, arm, attempt, config, state, began)"
@@ -266,11 +225,7 @@ class Store:
         return number, folder
 
     def end(self, number: int, trial: Trial) -> None:
-        """Record the outcome of a start.
-
-        Raises:
-            NotKept: It cannot be written; the start then counts as not ended.
-        """
+        """Record the outcome of a start; after NotKept it counts as not ended."""
         parts = (trial.failure, trial.server_config, trial.answers and trial.answers.to_dict())
         runs = enumerate(trial.runs.items())
         with kept(self.folder), self._transaction():
@@ -302,7 +257,6 @@ class Store:
 
 
 def _place(number: int) -> str:
-    """Return the folder of a start, relative to the store."""
     return f"{FOLDERS}/{number:05}"
 
 

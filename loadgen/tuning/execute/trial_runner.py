@@ -45,11 +45,7 @@ OnProgress = Callable[[str, Progress], None]
 
 
 class TrialRunner:
-    """Runs trials, one at a time.
-
-    Args:
-        root: Folder of the store; paths in trials are relative to it.
-    """
+    """Runs trials, one at a time; paths in trials are relative to `root`, the folder of the store."""
 
     def __init__(self, study: Study, planner: Planner, root: Path) -> None:
         self._study, self._planner, self._root = study, planner, root
@@ -194,7 +190,6 @@ class TrialRunner:
         return Reading.now(foreign) if foreign else self._quiet_wait.note()
 
     def _disturbance(self, before: Reading, foreign: Sequence[int], result: Result) -> Any:
-        """Return what disturbed a run since a reading, as JSON."""
         return to_json_values(
             self._read(foreign).disturbance(before, client_error=client_error(result), quiet=self._is_quiet)
         )
@@ -227,11 +222,7 @@ async def _measure(
     on_progress: Callable[[Progress], None],
     stop: StopRule = lambda progress: None,
 ) -> Result:
-    """Make one run; it ends early if `stop` returns a reason.
-
-    Raises:
-        NotKept: Its records are incomplete, which is not a failure of the arm.
-    """
+    """Make one run, which ends early if `stop` returns a reason; NotKept if its records are incomplete."""
     checked = settings.checked()
     async with open_participant(checked) as participant:
 
@@ -248,11 +239,7 @@ async def _measure(
 
 
 def crash(error: EngineError) -> Failure:
-    """Return the failure of an arm whose engine crashed.
-
-    Raises:
-        EngineError: It is no failure of the arm: the engine could not be stopped.
-    """
+    """Return the failure of an arm whose engine crashed; one that could not be stopped is raised again."""
     if (found := getattr(error, "crash", None)) is None:
         raise error
     return Failure(found.kind, found.cause, error.transient)
@@ -265,7 +252,6 @@ async def flush(engines: EngineSession) -> None:
 
 
 async def _engine_failure(engines: EngineSession) -> Failure | None:
-    """Return the failure of an engine after a run; None: no failure."""
     for process in engines.processes:
         if (error := await asyncio.to_thread(process.trouble)) is not None:
             return crash(error)
@@ -273,7 +259,6 @@ async def _engine_failure(engines: EngineSession) -> Failure | None:
 
 
 def _by_name(config: Any) -> dict[str, Any] | None:
-    """Return the nested settings of a server by name; of equal names the first."""
     found: dict[str, Any] = {}
     for name, value in _leaves(config):
         found.setdefault(name, value)

@@ -72,12 +72,7 @@ def difference_of(
     study: Study,
     why: Unbounded,
 ) -> Difference | None:
-    """Return the difference of two results on a workload; None if one has no value.
-
-    Args:
-        comparison: Their comparison in common blocks; None: there is none.
-        why: Why there are no bounds if there is no comparison.
-    """
+    """Return the difference of two results on a workload; None if one has no value; `why` it has no bounds."""
     more_is_better = study.objective.more_is_better
     if comparison is not None:
         found = Difference.from_comparison(comparison, more_is_better=more_is_better)

@@ -38,11 +38,7 @@ class Arms:
         return next(arm for arm in self._arms if arm.step == CONFIRMATION)
 
     def named(self, text: str) -> tuple[PlannedArm, str | None]:
-        """Return the arm, and the workload if given, of STEP/ARM[:WORKLOAD].
-
-        Raises:
-            BadInput: The arm or the workload is unknown.
-        """
+        """Return the arm, and the workload if given, of STEP/ARM[:WORKLOAD]; BadInput if one is unknown."""
         arms = {arm.path: arm for arm in self._arms}
         path, _, workload = text.rpartition(":")
         if text in arms:
@@ -84,11 +80,7 @@ class Arms:
         return best[0], note
 
     def _model(self, command: ServingCommand, *, similar: bool) -> tuple[str, str]:
-        """Return the study's variant of a command's model, and a remark if the names are only similar.
-
-        Raises:
-            Unplaced: No variant has a similar name.
-        """
+        """Return the study's variant of a command's model, and a remark if names are but similar; or Unplaced."""
         models: Mapping[str, str] = self._study.models
         if not command.model:
             return "", ""
@@ -129,7 +121,6 @@ class Arms:
 
 
 def _flags(words: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return the words of each flag of a command, except for model and address."""
     flags: dict[str, tuple[str, ...]] = {}
     name = ""
     for word in words:
@@ -148,5 +139,4 @@ def _fit(arm: PlannedArm, stage: str) -> tuple[bool, bool, bool]:
 
 
 def _bare(model: str) -> str:
-    """Return a model's name without its owner."""
     return model.rpartition("/")[2].lower()

@@ -31,11 +31,7 @@ class Source:
 
     @classmethod
     def read(cls, name: str) -> Source:
-        """Read FILE, or the N-th result of FILE#N.
-
-        Raises:
-            BadInput: It cannot be read, or does not have the result.
-        """
+        """Read FILE, or the N-th result of FILE#N; BadInput if it cannot be read, or does not have the result."""
         cut = re.fullmatch(r"(.+)#([1-9]\d*)", name)
         path, number = (cut[1], int(cut[2])) if cut else (name, None)
         text = read(path)
@@ -83,11 +79,7 @@ class Entry:
 
 
 def _of_page(page: Page) -> list[Entry]:
-    """Return the entries of a page in their order.
-
-    Raises:
-        BadInput: It has no result.
-    """
+    """Return the entries of a page in their order; BadInput if there is no result."""
     if not page.results:
         raise BadInput("FILE", f"{page.name} has no block of results", "name a page or a result")
     study = PublishedStudy(page)
@@ -112,7 +104,6 @@ def _entry(number: int, arm: PublishedArm, shown: set[int], rates: Mapping[int, 
 
 
 def _success_rates(study: PublishedStudy) -> dict[int, float]:
-    """Return the success rates that tables print beside a throughput, by the position of the result that has it."""
     return {
         arm.result.at: rate.number.value / 100
         for _, _, cell in study.table_cells()

@@ -68,13 +68,8 @@ def facts(file: StudyFile) -> dict[str, Any]:
 
 @contextmanager
 def store(folder: Path, file: StudyFile) -> Iterator[Store]:
-    """Lock and open the store of a study's published results; create it if there is none.
-
-    A new store in which nothing is kept is removed again.
-
-    Raises:
-        BadInput: It belongs to another study, or cannot be written.
-    """
+    """Lock and open the store of a study's published results, or create it; BadInput if it is another study's."""
+    # A new store in which nothing is kept is removed again.
     current = facts(file)
     with locked(folder):
         if not Store.exists(folder):
@@ -135,11 +130,6 @@ class Importer:
         return summary
 
     def _import(self, entry: Entry, source: Source, summary: ImportSummary) -> None:
-        """Import an entry if it is new.
-
-        Raises:
-            Unplaced: No arm or workload matches it.
-        """
         known = self._runs.get(_numbers(as_printed(entry.result))) if entry.result else None
         if known is not None:
             same = (known.sha256, known.result) == (source.sha256, entry.number)
@@ -173,11 +163,7 @@ class Importer:
         summary.lines.append(f"{entry.place}: {placed.arm.path}, {_shown(trial)}")
 
     def _placed(self, entry: Entry, source: Source) -> Placement:
-        """Find arm and workload of an entry.
-
-        Raises:
-            Unplaced: Nothing matches it.
-        """
+        """Find arm and workload of an entry, or raise Unplaced."""
         workload, notes = None, []
         if self._as is not None and (source.is_part or entry.command is None):
             arm, workload = self._as
@@ -200,14 +186,12 @@ class Importer:
         return Placement(arm, config, workload or "", notes)
 
     def _losses(self, result: Published, workload: str) -> list[str]:
-        """Return a remark if requests of the workload are missing without a word about them."""
         ok, wanted = result.get("ok"), self._arms.loads[workload].num_prompts or 0
         if ok is None or requests_sent(result) is not None or ok.value >= wanted:
             return []
         return [f"{ok.value:g} of the {wanted} requests of {workload}; the others count as failed"]
 
     def _early_end(self, result: Published, workload: str) -> list[str]:
-        """Return a remark if answers are shorter than the workload asks for."""
         load, tokens = self._arms.loads[workload], result.per_request()
         asked = load.random_output_len
         if load.dataset_name != "random" or not isinstance(asked, int) or tokens is None:
@@ -289,7 +273,6 @@ def _numbers(printed: Mapping[str, Any]) -> Numbers:
 
 
 def _whole(data: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result with all other keys of its file."""
     own = data.get("loadgen")
     return {**data, **summary, "loadgen": {**(own if isinstance(own, dict) else {}), **summary["loadgen"]}}
 

@@ -42,9 +42,6 @@ def untrue_of_all(results: Iterable[Published]) -> set[str]:
 def restated(result: Published, asked: int, untrue: Set[str] = frozenset()) -> dict[str, Any]:
     """Convert a result to the summary of a run.
 
-    A throughput that disagrees with the counts and the duration is computed from these. A number that the audit finds
-    inconsistent is null. `loadgen.published` keeps all numbers as printed.
-
     Args:
         asked: Number of requests, used if the result does not have it.
         untrue: Latencies to leave out, as `ttft`.
@@ -52,6 +49,8 @@ def restated(result: Published, asked: int, untrue: Set[str] = frozenset()) -> d
     Returns:
         Scalars by vLLM's names; under `loadgen` the same keys as in a run's summary, and `servers`, their number.
     """
+    # A throughput that disagrees with the counts and the duration is computed from these. A number that the audit finds
+    # inconsistent is null. `loadgen.published` keeps all numbers as printed.
     wrong, printed = findings(result), as_printed(result)
     untrue = untrue | _untrue(wrong) | ({"tpot"} if result.tpot_with_first else set())
     completed = int(printed.get("completed", 0))
@@ -125,5 +124,4 @@ def _is_zero_latency(key: str, value: Any) -> bool:
 
 
 def _metric(key: str) -> str:
-    """Return the metric of a key: mean_ttft_ms -> ttft."""
     return key.split("_")[-2]

@@ -41,7 +41,6 @@ def find_workload(loads: Mapping[str, RunSettings], result: Published, sent: int
 
 
 def _mismatch(result: Published, sent: int | None, load: RunSettings) -> str:
-    """Return why a run of a workload cannot have this result; empty if it can."""
     ok, wanted = _value(result, "ok"), load.num_prompts
     sent = int(ok) if sent is None else sent
     if wanted and not MIN_REQUESTS * wanted <= sent <= wanted:
@@ -73,7 +72,6 @@ def _cap_mismatch(result: Published, sent: int, load: RunSettings) -> str:
 
 
 def _binding(cap: float | None, requests: int) -> float:
-    """Return a cap, infinite if so few requests never reach it."""
     return cap if cap is not None and cap < requests else math.inf
 
 
@@ -102,10 +100,8 @@ def _value(result: Published, name: str) -> float:
 
 
 def load_difference(result: Published, load: RunSettings) -> str:
-    """Return in what the prompts of a result differ from a workload's; empty if nothing shows that they do.
-
-    Results with failed requests are not compared, since the tokens of the others say little.
-    """
+    """Return in what the prompts of a result differ from a workload's; empty if nothing shows that they do."""
+    # Results with failed requests are not compared, since the tokens of the others say little.
     ok, prompts = result.get("ok"), result.get("input_tokens")
     lengths = tokens(load)
     if ok is None or not ok.value or ok.value != load.num_prompts or lengths is None:

@@ -21,25 +21,17 @@ OF_ARMS = ("model", "replicas")  # in grids, beside knobs
 
 
 class Candidates:
-    """The arms of each stage, given the winners of the stages before it.
-
-    Attributes:
-        incumbents: The arms that go on now, the best first.
-    """
+    """The arms of each stage, given the winners of the stages before it."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
         self.baseline = baseline(study)
-        self.incumbents = [self.baseline]
+        self.incumbents = [self.baseline]  # the arms that go on now, the best first
         self._tried: dict[str, list[ArmSpec]] = {}
         self._won: dict[str, list[ArmSpec]] = {}
 
     def starts(self, number: int) -> list[ArmSpec]:
-        """Return the arms from which a stage starts.
-
-        Raises:
-            AtFault: The stage names an unknown arm.
-        """
+        """Return the arms from which a stage starts; AtFault if it names an unknown one."""
         source = self.study.stages[number].from_
         if source in (INCUMBENT, BASELINE):
             return self.incumbents if source == INCUMBENT else [self.baseline]
@@ -47,11 +39,7 @@ class Candidates:
         return [replace(_find(name, self._tried[stage], ("stages", number, "from")), name=source)]
 
     def of_stage(self, number: int) -> list[ArmSpec]:
-        """Return the arms that a stage tries; none of a joint stage, which draws them as it goes.
-
-        Raises:
-            AtFault: The stage makes a change that no arm can have.
-        """
+        """Return the arms that a stage tries, of a joint stage none; AtFault for a change that no arm can have."""
         stage, at, starts = self.study.stages[number], ("stages", number), self.starts(number)
         found = []
         for start in starts:
@@ -75,7 +63,6 @@ class Candidates:
             self.incumbents = [replace(each, name=f"{name}/{each.name}") for each in won]
 
     def _changes(self, stage: AnyStage, at: At, start: ArmSpec) -> Iterator[tuple[str, tuple[Change, ...], At]]:
-        """Yield name, changes and place of each arm that a stage makes of the arm it starts from."""
         if isinstance(stage, Choice):
             for name, change in stage.choice.items():
                 yield name, (change,), (*at, "choice", name)
@@ -89,10 +76,8 @@ class Candidates:
 
 
 def expected(stage: AnyStage, tried: Sequence[ArmSpec]) -> list[ArmSpec]:
-    """Return the arms that a plan takes for a stage's winners, as far as the stage tries them.
-
-    A run may have another incumbent than the plan, and then other arms.
-    """
+    """Return the arms that a plan takes for a stage's winners, as far as the stage tries them."""
+    # A run may have another incumbent than the plan, and then other arms.
     if isinstance(stage, Joint):
         return list(tried)
     arms = {spec.name: spec for spec in tried}
@@ -100,11 +85,7 @@ def expected(stage: AnyStage, tried: Sequence[ArmSpec]) -> list[ArmSpec]:
 
 
 def check_expected(stage: AnyStage, at: At, tried: Sequence[ArmSpec]) -> None:
-    """Check that a stage has the arms that its plan expects to win.
-
-    Raises:
-        AtFault: It has not.
-    """
+    """Raise AtFault unless a stage has the arms that its plan expects to win."""
     if isinstance(stage, Joint):
         return
     names = _expected_names(stage)
@@ -125,13 +106,11 @@ def _expected_names(stage: Named) -> list[str]:
 
 
 def _change_to(values: Mapping[str, Any]) -> Change:
-    """Return the change that sets knobs, model and replicas to these values."""
     knobs = {name: value for name, value in values.items() if name not in OF_ARMS}
     return Change(knobs=knobs, model=values.get("model"), replicas=values.get("replicas"))
 
 
 def _name_of(values: Mapping[str, Any]) -> str:
-    """Return the name of a combination: "max_seqs=64 context_len=default"."""
     return " ".join(f"{name}={_word(value)}" for name, value in values.items())
 
 
@@ -172,7 +151,6 @@ def _combinations(stage: Grid, at: At, arm: ArmSpec, study: Study) -> Iterator[d
 
 
 def _subsets(names: list[str]) -> Iterator[list[str]]:
-    """Yield all names, then all but one of them where at least two remain."""
     if len(names) < 2:
         return
     yield names

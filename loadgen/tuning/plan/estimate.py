@@ -60,12 +60,7 @@ def start(engine: str, model: str, usual_s: UsualStart) -> Span:
 
 
 def load(settings: RunSettings, model: str, devices: int) -> Span | None:
-    """Estimate the time of a run of a workload; None: unknown.
-
-    Args:
-        model: Name of the model, which gives its size.
-        devices: Accelerators that compute; 0: none.
-    """
+    """Estimate the time of a run of a workload on so many accelerators; None: unknown."""
     if settings.duration is not None and settings.num_prompts is None:
         return Span(settings.duration, settings.duration, "its duration")
     requests = settings.num_prompts or 1000

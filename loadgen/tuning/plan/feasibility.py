@@ -16,11 +16,7 @@ from loadgen.tuning.spec.study import Study
 
 
 def check_knobs(study: Study, spec: ArmSpec, knobs: Sequence[str]) -> None:
-    """Check the names of an arm's knobs.
-
-    Raises:
-        AtFault: A knob is unknown.
-    """
+    """Raise AtFault if a knob of an arm is unknown."""
     for name in spec.knobs:
         if name not in knobs:
             remedy = suggestion(name, knobs) or f"use one of {', '.join(knobs)}"
@@ -28,11 +24,7 @@ def check_knobs(study: Study, spec: ArmSpec, knobs: Sequence[str]) -> None:
 
 
 def check_devices(study: Study, spec: ArmSpec) -> None:
-    """Check that an arm fits into the box.
-
-    Raises:
-        AtFault: It needs other devices than the box has.
-    """
+    """Raise AtFault if an arm needs other devices than the box has."""
     box, given = study.hardware.devices, len(spec.devices)
     if given > box:
         raise AtFault(spec.at, f"{given} devices, and the hardware has {box}", "let hardware.devices say how many")
@@ -54,11 +46,7 @@ def engine_refusal(study: Study, spec: ArmSpec, error: BadInput) -> AtFault:
 
 
 def check_condition(study: Study, number: int, knobs: Callable[[str], Iterable[str]]) -> None:
-    """Check the names in a grid's condition.
-
-    Raises:
-        AtFault: A name is unknown.
-    """
+    """Raise AtFault if a name in a grid's condition is unknown."""
     stage = study.stages[number]
     if not isinstance(stage, Grid) or stage.where is None:
         return
@@ -69,11 +57,7 @@ def check_condition(study: Study, number: int, knobs: Callable[[str], Iterable[s
 
 
 def check_rates(study: Study, loads: Mapping[str, RunSettings]) -> None:
-    """Check that goodput is decided by a workload that can run at any rate.
-
-    Raises:
-        AtFault: Its data set sets the time of each request.
-    """
+    """Raise AtFault if goodput is decided by a workload whose data set sets the time of each request."""
     name = study.objective.workload
     if study.objective.metric == "goodput" and loads[name].dataset_name == TRACE:
         problem = f"{name} is a trace, which says when each request is due, and goodput looks for a rate"
@@ -81,11 +65,7 @@ def check_rates(study: Study, loads: Mapping[str, RunSettings]) -> None:
 
 
 def notes(arm: ArmSpec, launch: Launch, loads: Mapping[str, RunSettings]) -> tuple[str, ...]:
-    """Return a remark for each workload whose prompts do not fit into the context of an arm.
-
-    Args:
-        launch: Its command, which may have a context of its own.
-    """
+    """Return a remark for each workload whose prompts do not fit into the context of an arm, or of its command."""
     found = []
     context = arm.knobs.get("context_len", launch.context_len)
     for name, settings in loads.items():

@@ -94,11 +94,7 @@ class Step:
         return self.min_starts * sum(lows), self.max_starts * sum(highs)
 
     def order(self, seed: int, block: int) -> list[str]:
-        """Return the names of the arms in the random order in which a block starts them.
-
-        Args:
-            block: Index of the block, from 0.
-        """
+        """Return the names of the arms in the random order in which a block, counted from 0, starts them."""
         names = [arm.name for arm in self.arms]
         random.Random(f"{seed} {self.name} {block}").shuffle(names)
         return names

@@ -23,11 +23,7 @@ CHANGES_NOTHING = "its values change nothing: it is served like {}"
 
 
 def plan(study: Study, usual_s: UsualStart = lambda engine, model: None) -> Plan:
-    """Plan a study, with the winners that each stage expects.
-
-    Raises:
-        AtFault: The study asks for something impossible.
-    """
+    """Plan a study, with the winners that each stage expects; AtFault if it asks for something impossible."""
     planner = Planner(study, usual_s)
     steps = [planner.noise()]
     for number in range(len(study.stages)):
@@ -119,11 +115,7 @@ class Planner:
         )
 
     def drawn(self, number: int, values: Mapping[str, Any]) -> PlannedArm:
-        """Return the arm that a joint stage draws.
-
-        Raises:
-            AtFault: No arm can have these values.
-        """
+        """Return the arm that a joint stage draws; AtFault if no arm can have these values."""
         spec = self._candidates.drawn(number, values, ("stages", number, "joint"))
         return self._planned(self._study.stages[number].name, spec, self._workloads(number))
 

@@ -47,11 +47,7 @@ class EngineWithVariables:
         return dataclasses.replace(self, env={**self.env, name: value})
 
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Any) -> Launch:
-        """Return the command of a server, as `Engine.launch` does.
-
-        Raises:
-            BadInput: The engine refuses it, or a variable and a knob set the same.
-        """
+        """As `Engine.launch`; BadInput also if a variable and a knob set the same."""
         launch = self.engine.launch(model, knobs, raw, place)
         repeated = {name for name in self.env if name in launch.env}
         if repeated:
@@ -86,11 +82,7 @@ class StudyEngines:
         return list(dict.fromkeys((*self._all_knobs, *self.knobs(arm.engine))))
 
     def launches(self, arm: ArmSpec) -> list[Launch]:
-        """Return the command of each replica, with a port and a folder as examples.
-
-        Raises:
-            BadInput: The engine refuses a setting.
-        """
+        """Return the command of each replica, with a port and folder as examples; BadInput if the engine refuses it."""
         model, host = self._study.models[arm.model], self._study.engines[arm.engine].host
         engine, ports = self.engine(arm), itertools.count(FIRST_PORT)
         return [

@@ -27,14 +27,7 @@ LATENCIES = {"ttft_due": "TTFT", "tpot": "TPOT", "e2el_due": "E2EL"}  # histogra
 
 
 def drawings(model: ReportModel, folder: Path) -> dict[str, Drawing]:
-    """Return the charts by name: cases, waterfall, latencies, pareto, noise.
-
-    Args:
-        folder: Folder of the store, which has the whole results.
-
-    Raises:
-        BadInput: A result cannot be read.
-    """
+    """Return the charts by name: cases, waterfall, latencies, pareto, noise; BadInput if the store cannot be read."""
     charts: dict[str, Chart | None] = {"pareto": _pareto(model), "noise": _noise(model)}
     if model.baseline is not None and model.baseline.workloads:
         charts["cases"] = _cases(model, model.baseline)
@@ -44,7 +37,6 @@ def drawings(model: ReportModel, folder: Path) -> dict[str, Drawing]:
 
 
 def _cases(model: ReportModel, baseline: ArmResult) -> Chart | None:
-    """Compare baseline and winner on each workload, in shares of the baseline."""
     shown: list[str] = []
     bars: dict[str, list[tuple[float, float, str]]] = {"baseline": [], "optimized": []}
     for name in model.workloads:
@@ -89,7 +81,6 @@ def _cases(model: ReportModel, baseline: ArmResult) -> Chart | None:
 
 
 def _waterfall(model: ReportModel, baseline: ArmResult) -> Chart | None:
-    """Show how each adoption changed the value of the baseline."""
     compared = [(name, model.difference(arm)) for name, arm in model.chain.items()]
     steps = [(name, difference.share) for name, difference in compared if difference is not None]
     level = baseline.workloads[model.workload].achieved if model.workload in baseline.workloads else None
@@ -115,7 +106,6 @@ def _waterfall(model: ReportModel, baseline: ArmResult) -> Chart | None:
 
 
 def _pareto(model: ReportModel) -> Chart | None:
-    """Plot the speed for a user against the throughput of a device, for every configuration."""
     points = {
         identity: (name, result.user_tps, result.gpu_tps)
         for identity, (name, result) in model.configurations.items()
@@ -158,7 +148,6 @@ def _frontier(points: Mapping[str, tuple[float, float]]) -> list[str]:
 
 
 def _noise(model: ReportModel) -> Chart | None:
-    """Plot the deviation of each start from the mean of its arm, step by step."""
     rows: dict[str, list[float]] = {}
     for step in model.steps:
         for arm in step.arms:
@@ -183,7 +172,6 @@ def _noise(model: ReportModel) -> Chart | None:
 
 
 def _latencies(model: ReportModel, baseline: ArmResult, folder: Path) -> Chart | None:
-    """Plot latency percentiles of baseline and winner on the deciding workload, of each arm's median start."""
     arms = {"baseline": baseline} | ({"optimized": model.winner} if model.winner else {})
     found: dict[str, dict[str, Histogram]] = {}
     for name, arm in arms.items():
@@ -213,11 +201,7 @@ def _latencies(model: ReportModel, baseline: ArmResult, folder: Path) -> Chart |
 
 
 def _histograms(folder: Path, result: WorkloadResult | None) -> dict[str, Histogram]:
-    """Return the latency histograms of a result's median run; none if its file is missing or of another tool.
-
-    Raises:
-        BadInput: The file cannot be read.
-    """
+    """Return the latency histograms of a result's median run; none if its file is missing or of another tool."""
     run: WorkloadRun | None = result.middle if result else None
     if run is None or not (path := folder / run.path).is_file():
         return {}
@@ -231,7 +215,6 @@ def _histograms(folder: Path, result: WorkloadResult | None) -> dict[str, Histog
 
 
 def _rows_panel(title: str, names: Sequence[str], marks: Sequence[Any], row: int = ROW) -> Panel:
-    """Return a panel with a row for each name."""
     return Panel(title, Names(tuple(names)), tuple(marks), height=row * len(names) + EDGE)
 
 

@@ -99,7 +99,6 @@ def caveats(model: ReportModel) -> Iterator[Line]:
 
 
 def _suspect_runs(model: ReportModel) -> Iterator[Line]:
-    """Yield a line on the SUSPECT runs; nothing if there are none."""
     count, reasons = 0, dict[str, list[str]]()
     for trial in model.findings.trials:
         for workload, run in trial.runs.items():
@@ -116,7 +115,6 @@ def _suspect_runs(model: ReportModel) -> Iterator[Line]:
 
 
 def _run_name(trial: Trial, workload: str, run: WorkloadRun) -> str:
-    """Return stage, arm, block and workload of a run, or where a published one stands."""
     if run.findings.provenance is not None:
         return place(run)
     request = trial.request
@@ -145,7 +143,6 @@ def _baseline_stays(model: ReportModel) -> Line:
 
 
 def _gains(model: ReportModel, winner: ArmResult) -> Iterator[Block]:
-    """Yield what the winner gains over the baseline, and over the adopted arms that it does not build on."""
     workload = model.workload
     if workload not in winner.workloads:
         text = f"No result of this configuration on {workload} is known, so its gain there is not known either."

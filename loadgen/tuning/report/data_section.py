@@ -25,7 +25,6 @@ def data_section(model: ReportModel) -> Iterator[Block]:
 
 
 def _fetch(load: RunSettings) -> str:
-    """Return the command that downloads the data; empty if there is none."""
     path = PurePath(load.dataset_path or "")
     if load.dataset_name != "sharegpt" or path.name != sharegpt_file.PUBLISHED[1]:
         return ""

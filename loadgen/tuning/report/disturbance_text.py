@@ -42,7 +42,6 @@ def _what_was_done(found: StepResult) -> str:
 
 
 def _compared(found: StepResult) -> dict[Adjustment, list[str]]:
-    """Return the names of the compared arms by what was done about disturbed starts."""
     arms: dict[Adjustment, list[str]] = {}
     for arm in found.arms:
         if arm.comparison is not None and arm.comparison.blocks:

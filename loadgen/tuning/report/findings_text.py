@@ -69,7 +69,6 @@ def noise_lines(found: StepResult) -> Iterator[str]:
 
 
 def _gain(arm: ArmResult, study: Study) -> str:
-    """Return the difference from the reference: "+5.2% (+3.1% to +7.4%)"; empty if nothing was compared."""
     if arm.comparison is None:
         return ""
     difference = Difference.from_comparison(arm.comparison, more_is_better=study.objective.more_is_better)
@@ -146,7 +145,6 @@ def _trial(trial: Trial) -> dict[str, Any]:
 
 
 def _values(part: object, *names: str) -> dict[str, Any]:
-    """Return attributes by name, as JSON."""
     return {name: _json(getattr(part, name)) for name in names}
 
 

@@ -75,7 +75,6 @@ def _setup(model: ReportModel) -> Iterator[Block]:
 
 
 def _stages(model: ReportModel) -> Iterator[Block]:
-    """Yield the results stage by stage, each compared with the arm that it starts from."""
     if model.baseline is not None:
         yield from _benchmark_script(model, model.baseline.planned)
     yield Heading(2, "Experiment Results")
@@ -114,7 +113,6 @@ def _benchmark_script(model: ReportModel, served: PlannedArm) -> Iterator[Block]
 
 
 def _groups(model: ReportModel) -> Iterator[Block]:
-    """Yield the results by groups of options, each compared with the arm that it starts from."""
     how = (
         "These results are imported: the study started no server. Its workloads are shown as"
         if model.published
@@ -198,7 +196,6 @@ def _disturbed(step: StageSummary) -> Iterator[Block]:
 
 
 def _detailed(stage: StageSummary) -> list[ArmResult]:
-    """Return the most important arms of a stage, in its order."""
     ran = [arm for arm in stage.arms if arm.workloads]
     by_importance = (stage.reference, stage.adopted, *stage.ranked, *ran)
     names = list(dict.fromkeys(arm.name for arm in by_importance if arm is not None and arm.workloads))[:MAX_DETAILED]
@@ -241,14 +238,12 @@ def _script(arm: ArmResult, model: ReportModel) -> Iterator[Block]:
 
 
 def _tables(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
-    """Yield the arms of a stage on the deciding workload, then on the others that it ran."""
     yield tables.arms(stage, model)
     if others := [name for name in model.workloads[1:] if any(name in arm.workloads for arm in stage.arms)]:
         yield tables.other_workloads(stage, others, model)
 
 
 def _results(arm: ArmResult, model: ReportModel) -> Iterator[Note]:
-    """Yield the result of an arm on the deciding workload, then on the others that it ran."""
     yield _result(arm, model.workload, model)
     for workload in model.workloads[1:]:
         if workload in arm.workloads:
@@ -277,7 +272,6 @@ def _parameters(arm: ArmResult, workload: str | None) -> Iterator[Block]:
 
 
 def _summary(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
-    """Yield the best arm of a group compared with its reference, in words."""
     best, reference, workload = stage.best, stage.reference, model.workload
     if best is None or reference is None or best is reference:
         return
@@ -315,7 +309,6 @@ def _summary(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
 
 
 def _other_cases(model: ReportModel, served: Callable[[ArmResult], Iterable[Block]]) -> Iterator[Block]:
-    """Yield baseline and winner on every workload."""
     step = model.confirmation
     if step is None:
         return

@@ -90,18 +90,14 @@ class StageSummary:
 
 
 class ReportModel:
-    """The contents of a report.
-
-    Attributes:
-        published: Whether all results were published by others, one run of each arm.
-    """
+    """The contents of a report."""
 
     def __init__(self, findings: Findings, facts: Mapping[str, Any]) -> None:
         self.facts, self.study = facts, findings.study
         objective = self.study.objective
         self.label, self.unit = LABELS[objective.metric], METRICS[objective.metric].unit
         self.workload, self.more_is_better = objective.workload, objective.more_is_better
-        self.published = findings.published
+        self.published = findings.published  # whether all results were published by others, one run of each arm
         filled = [with_workload_results(step, self.study, published=self.published) for step in findings.steps]
         self.findings = replace(findings, steps=tuple(filled))
         self.steps = [StageSummary(step, self.more_is_better, self.workload) for step in filled]
@@ -124,10 +120,8 @@ class ReportModel:
 
     @property
     def finalist(self) -> ArmResult | None:
-        """The last adopted arm, compared with the baseline; None: no arm was adopted.
-
-        Before the confirmation the two ran in different steps, so their difference has no bounds.
-        """
+        """The last adopted arm, compared with the baseline; None: no arm was adopted."""
+        # Before the confirmation the two ran in different steps, so their difference has no bounds.
         if self.confirmation is not None:
             return self.findings.finalist
         adopted = next((stage.adopted for stage in reversed(self.stages) if stage.adopted), None)
@@ -184,10 +178,8 @@ class ReportModel:
 
     @cached_property
     def chain(self) -> dict[str, ArmResult]:
-        """The arms from the baseline to the last adopted arm by STAGE/ARM, each compared with the one before it.
-
-        One of them need not have been adopted, if a later stage started from it.
-        """
+        """The arms from the baseline to the last adopted arm by STAGE/ARM, each compared with the one before it."""
+        # One of them need not have been adopted, if a later stage started from it.
         found: list[tuple[str, ArmResult]] = []
         wanted: str | None = None  # identity of the arm before the first one found
         for stage in reversed(self.stages):

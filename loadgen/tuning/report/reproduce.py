@@ -68,11 +68,7 @@ exit "$status"
 
 
 def script(study: Study, settings: RunSettings, arms: Mapping[str, PlannedArm]) -> str:
-    """Return the bash script; it takes credentials from environment variables.
-
-    Args:
-        arms: Arms to start, by their roles: baseline, winner.
-    """
+    """Return the bash script for arms by their roles; it takes credentials from environment variables."""
     on = f"{study.objective.metric} on {study.objective.workload}"
     what = _comment(f"Study {study.name}: {on}; each arm is started once.")
     names = "|".join(arms)
@@ -113,5 +109,4 @@ def run_words(planned: PlannedArm, study: Study, settings: RunSettings) -> Seque
 
 
 def _comment(text: str) -> str:
-    """Return the text on one line."""
     return " ".join(text.split())

@@ -179,12 +179,10 @@ def provenance(model: ReportModel) -> Table:
 
 
 def _table(head: tuple[str, ...], rows: Iterable[Sequence[str | Span]]) -> Table:
-    """Return a table of which each cell has one line."""
     return Table(head, tuple(tuple(cell(each) for each in row) for row in rows))
 
 
 def _leaves(value: Any, at: At = ()) -> Iterator[tuple[str, str]]:
-    """Yield the single values of nested facts with their names for readers, lists on one line."""
     if isinstance(value, Mapping):
         for key, each in value.items():
             yield from _leaves(each, (*at, key))

@@ -81,14 +81,12 @@ def baseline(study: Study) -> ArmSpec:
 
 
 def _with_engine(arm: ArmSpec, engine: str, base: EngineBase) -> ArmSpec:
-    """Return the arm with its width and the settings that every server of an engine has."""
     width = {name: arm.knobs[name] for name in WIDTH if name in arm.knobs}
     knobs = _merged(width, base.knobs)
     return replace(arm, engine=engine, knobs=knobs, raw=_flags(base.raw), env=dict(base.env))
 
 
 def _flags(flags: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the words of each flag by its name; a later flag replaces an earlier one, as on a command line."""
     split = [tuple(shlex.split(flag)) for flag in flags]
     return {words[0].partition("=")[0]: words for words in split}
 

@@ -29,14 +29,10 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 class Expression:
-    """A condition in Python's notation.
+    """A condition in Python's notation; ValueError for another form."""
 
-    It may have `and`, `or`, `not`, comparisons, `in` a list, `+ - * / // %` of numbers, names, numbers, quoted strings,
-    `True`, `False` and `None`, the value of a knob that is not set.
-
-    Raises:
-        ValueError: It has another form.
-    """
+    # It may have `and`, `or`, `not`, comparisons, `in` a list, `+ - * / // %` of numbers, names, numbers, quoted
+    # strings, `True`, `False` and `None`, the value of a knob that is not set.
 
     def __init__(self, text: str) -> None:
         if len(text) > MAX_CHARACTERS:
@@ -50,11 +46,7 @@ class Expression:
         self.names = {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
 
     def holds(self, values: Mapping[str, Any]) -> bool:
-        """Return whether the condition is true for these values of its names; a name without a value is None.
-
-        Raises:
-            BadInput: A value has the wrong type.
-        """
+        """Return whether it is true for these values; a name without one is None. BadInput for one of a wrong type."""
         try:
             return bool(_value(self._tree, values))
         except ZeroDivisionError as error:
@@ -69,7 +61,6 @@ class Expression:
 
 
 def _check(node: ast.AST) -> None:
-    """Raise ValueError for a form that `_value` does not know."""
     match node:
         case ast.Constant(value=value) if value is None or isinstance(value, bool | int | float | str):
             return

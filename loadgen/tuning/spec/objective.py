@@ -65,7 +65,6 @@ class Objective(Strict, frozen=True, kw_only=True):
     accuracy: Annotated[Accuracy | None, Meta(description="questions that a changed model must still answer")] = None
 
     def __post_init__(self) -> None:
-        """Refuse a goodput without limits of single requests."""
         if self.metric == "goodput":
             if self.slo is None:
                 raise refused("goodput without an slo", "give the limits of a request, as ttft_p99<500ms")
@@ -73,11 +72,7 @@ class Objective(Strict, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> RequestShare:
-        """The limits that make a request good.
-
-        Raises:
-            BadInput: The SLO does not apply to single requests, which is allowed for other metrics than goodput.
-        """
+        """The limits that make a request good; BadInput for others, which other metrics than goodput may have."""
         assert self.slo is not None
         return joint_criterion(self.slo)
 

@@ -13,7 +13,6 @@ HOUR_S = 3600.0
 
 
 def _share(value: Any) -> Any:
-    """Convert a percentage to a share."""
     if isinstance(value, str):
         if value.endswith("%"):
             with contextlib.suppress(ValueError):
@@ -25,7 +24,6 @@ def _share(value: Any) -> Any:
 
 
 def _time(unit_s: float, example: str) -> Callable[[Any], Any]:
-    """Return what converts a time with its unit to a number of `unit_s`."""
 
     def converted(value: Any) -> Any:
         if not isinstance(value, str):

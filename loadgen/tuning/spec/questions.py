@@ -1,11 +1,10 @@
-"""Questions with known answers, and the rule by which a reply is right.
+"""Questions with known answers, and the rule by which a reply is right."""
 
-The rule is exact match as SQuAD's (Rajpurkar et al., EMNLP 2016): case, punctuation and spaces do not count. Three
-things differ. Of a reply only its last line counts, after any thinking, and it may begin with other words ("The answer
-is Paris."), but must end with the answer. Ideographs are compared one by one, as CMRC 2018 does it (Cui et al., EMNLP
-2019), since nothing separates words of Chinese. And articles are kept, because the letter A may be an answer. Numbers
-keep their sign and their point, and lose the commas between thousands.
-"""
+# The rule is exact match as SQuAD's (Rajpurkar et al., EMNLP 2016): case, punctuation and spaces do not count. Three
+# things differ. Of a reply only its last line counts, after any thinking, and it may begin with other words ("The
+# answer is Paris."), but must end with the answer. Ideographs are compared one by one, as CMRC 2018 does it (Cui et
+# al., EMNLP 2019), since nothing separates words of Chinese. And articles are kept, because the letter A may be an
+# answer. Numbers keep their sign and their point, and lose the commas between thousands.
 
 import hashlib
 import re
@@ -86,7 +85,6 @@ def _question(where: str, line: bytes) -> Question:
 
 
 def _answer(given: Any) -> str:
-    """Return a string or a number as text; empty for anything else."""
     return str(given) if isinstance(given, str | int | float) and not isinstance(given, bool) else ""
 
 

@@ -24,7 +24,6 @@ def schema() -> Node:
 
 
 def _object(kind: type[Strict], definitions: dict[str, Node]) -> Node:
-    """Return the schema of a mapping; those that it refers to are added to the definitions."""
     properties = {field.encode_name: _node(field.type, definitions) for field in fields(kind)}
     for field in fields(kind):
         if not field.required:

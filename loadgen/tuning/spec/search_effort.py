@@ -15,11 +15,9 @@ class Effort:
 
     @classmethod
     def for_effect(cls, least_effect: float) -> "Effort":
-        """Return the effort for the least effect that a study looks for, with a resolution from 1 to 5 %.
-
-        The standard error of a rate is its resolution over the root of 12. Runs vary by more than 1 %, so finer steps
-        would show nothing; and steps above 5 % save less than one run.
-        """
+        """Return the effort for the least effect that a study looks for, with a resolution from 1 to 5 %."""
+        # The standard error of a rate is its resolution over the root of 12. Runs vary by more than 1 %, so finer steps
+        # would show nothing; and steps above 5 % save less than one run.
         return cls(min(0.05, max(0.01, least_effect)))
 
     @property

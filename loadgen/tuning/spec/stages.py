@@ -69,11 +69,10 @@ Combinations = Annotated[
 
 
 class Change(Strict, frozen=True):
-    """Settings that an arm changes in the arm it starts from.
+    """Settings that an arm changes in the arm it starts from."""
 
-    A change of the engine begins with the settings of `engines`: settings of one engine do not apply to another, except
-    tensor_parallel and pipeline_parallel, without which the model may not fit.
-    """
+    # A change of the engine begins with the settings of `engines`: settings of one engine do not apply to another,
+    # except tensor_parallel and pipeline_parallel, without which the model may not fit.
 
     engine: Annotated[str | None, Meta(description="name of an engine of the study")] = None
     model: Annotated[str | None, Meta(description="name of a model of the study")] = None
@@ -144,7 +143,6 @@ class Log2Range(Strict, frozen=True):
     ]
 
     def __post_init__(self) -> None:
-        """Refuse other numbers."""
         least, most = self.log2
         if not 0 < least < most or least & (least - 1) or most & (most - 1):
             raise refused(f"{self.log2} is not a range", "give two powers of two, the smaller first")
@@ -165,7 +163,6 @@ class IntRange(Strict, frozen=True):
     step: Annotated[int, Meta(ge=1, description="step between two values that may be drawn")] = 1
 
     def __post_init__(self) -> None:
-        """Refuse numbers out of order."""
         if not self.int_[0] < self.int_[1]:
             raise refused(f"{self.int_} is not a range", "give two numbers, the smaller first")
 

@@ -53,12 +53,12 @@ class UnknownKey(AtFault):
 
 
 class Strict(msgspec.Struct, frozen=True):
-    """A mapping with known keys and values of exact types.
+    """A mapping with known keys and values of exact types."""
 
-    The types of its fields are annotated with `msgspec.Meta`: limits, descriptions for the JSON Schema, and in `extra`
-    the functions `before`, which converts what the file holds, and `check`. These, and `__post_init__`, raise BadInput,
-    without a field. Of several such types, a mapping has the one of which it has the only key that no other requires.
-    """
+    # The types of its fields are annotated with `msgspec.Meta`: limits, descriptions for the JSON Schema, and in
+    # `extra` the functions `before`, which converts what the file holds, and `check`. These, and `__post_init__`, raise
+    # BadInput, without a field. Of several such types, a mapping has the one of which it has the only key that no other
+    # requires.
 
     def as_json(self) -> dict[str, Any]:
         """Return the mapping with the keys of the file, as `convert` reads it."""
@@ -117,8 +117,6 @@ def fields(kind: type[Strict]) -> tuple[FieldInfo, ...]:
 
 
 class _Reader:
-    """Converts parts of a file, and collects what is wrong with them."""
-
     def __init__(self) -> None:
         self.faults: list[AtFault] = []
 
@@ -157,7 +155,6 @@ class _Reader:
     def _plain(
         self, given: Any, origin: Any, parameters: tuple[Any, ...], metas: tuple[msgspec.Meta, ...], at: At
     ) -> Any:
-        """Convert to a string, a number, a list or a mapping with any keys."""
         accepted: Any = (int, float) if origin is float else origin
         if isinstance(given, bool) or not isinstance(given, accepted):
             raise _invalid(given, _REMEDIES[origin], at)

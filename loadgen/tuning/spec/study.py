@@ -60,7 +60,6 @@ class Repeats(Strict, frozen=True):
     most: Annotated[int, Meta(ge=2, le=100, description="where it stays undecided")] = 7
 
     def __post_init__(self) -> None:
-        """Refuse numbers out of order."""
         if self.least > self.most:
             raise refused(f"{self.least} to {self.most}", "give a maximum that is not below the minimum")
 
@@ -144,11 +143,7 @@ class Study(Strict, frozen=True):
     report: Report = Report()
 
     def check(self) -> None:
-        """Check all names that the study refers to.
-
-        Raises:
-            AtFault: A name is unknown.
-        """
+        """Raise AtFault if a name that the study refers to is unknown."""
         for name in self.engines:
             try:
                 find("engines", name)

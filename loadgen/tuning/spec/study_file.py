@@ -79,7 +79,6 @@ def _constructed(path: Path, content: bytes, lines: dict[At, int]) -> Any:
 
 
 def _place(node: yaml.Node | None, at: At, lines: dict[At, int]) -> None:
-    """Record the line of everything below a node."""
     if len(at) > MAX_DEPTH or len(lines) > MAX_PLACES:
         raise ValueError("nested too deep, or too long")
     if node is None:

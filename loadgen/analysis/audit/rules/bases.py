@@ -63,7 +63,6 @@ def bases(study: PublishedStudy) -> Findings:
 
 
 def _crashed(study: PublishedStudy, stage: Section) -> list[PublishedArm]:
-    """The candidates of a stage in which none has a result."""
     return [
         PublishedArm(Published({}, {}, study.page.place(each.at), at=each.at), each, stage.title, stage, "")
         for each in study.page.commands
@@ -77,7 +76,6 @@ def _comparable(first: PublishedArm, second: PublishedArm) -> bool:
 
 
 def _changed(arm: PublishedArm, base: PublishedArm) -> dict[str, str]:
-    """The settings that an arm has and another one has not: name to value."""
     return {name: to for name, (_, to) in arm.command.changes(base.command).items() if to is not None}
 
 
@@ -122,10 +120,8 @@ def _builds_on(study: PublishedStudy, arm: PublishedArm, earlier: list[Published
 def _uncredited(
     study: PublishedStudy, arm: PublishedArm, best: PublishedArm, base: PublishedArm, rejected: Rejected
 ) -> Findings:
-    """A gain for which a title names one change, where the candidate has others, too.
-
-    Its changes are those from `base`: the best so far, or the best of its engine; what the best so far has is none.
-    """
+    """A gain for which a title names one change, where the candidate has others, too."""
+    # Its changes are those from `base`: the best so far, or the best of its engine; what the best so far has is none.
     same_model = arm.command.name.lower() == best.command.name.lower()
     changed = {
         name: to

@@ -33,7 +33,6 @@ def printed_change(row: Row) -> Change | None:
 
 
 def _over_all(study: PublishedStudy) -> tuple[PublishedArm, PublishedArm] | None:
-    """The best arm of all and the first."""
     best = study.best(study.tried)
     return (best, study.tried[0]) if best else None
 

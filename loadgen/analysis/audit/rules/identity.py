@@ -75,7 +75,6 @@ def _unsized(study: PublishedStudy, subject: str) -> Iterator[tuple[str, int]]:
 
 
 def _named(study: PublishedStudy) -> Iterator[tuple[str, int]]:
-    """The models that a page names as its own, and where."""
     page = study.page
     if stated := page.titled("Model"):
         yield _first(stated[0]), stated[1]
@@ -134,7 +133,6 @@ def _count(said: str) -> int | None:
 
 
 def _first(text: str) -> str:
-    """The first model that is named, without its owner."""
     found = MODEL.search(text)
     return _bare(found[0]) if found else ""
 

@@ -48,7 +48,6 @@ def _entries(study: PublishedStudy) -> list[re.Match[str]]:
 
 
 def _sign(study: PublishedStudy, left: re.Match[str], right: re.Match[str] | None) -> str:
-    """The sign between two entries of one line; empty where there is none."""
     between = study.page.prose[left.end() : right.start()] if right else ""
     return between.strip() if re.fullmatch(r"\s*[<>≈=]\s*", between) else ""
 
@@ -103,7 +102,6 @@ def _shows(study: PublishedStudy, arm: PublishedArm, printed: Number) -> bool:
 
 
 def _from_to(study: PublishedStudy, found: re.Match[str]) -> Findings:
-    """ "from x tok/s to y tok/s": both are of blocks."""
     for group in (1, 2):
         printed = Number.printed(found[group])
         if study.arms and not any(_shows(study, arm, printed) for arm in study.arms):

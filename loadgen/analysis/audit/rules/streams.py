@@ -105,7 +105,6 @@ def _expected(result: Published) -> tuple[Number, str]:
 
 
 def _per_token(result: Published, statistic: str, reply: int) -> bool:
-    """Whether TPOT is TTFT by the tokens of a reply."""
     tpot, ttft = (result[f"{statistic}_{metric}_ms"] for metric in ("tpot", "ttft"))
     return tpot.value > 0 and tpot.agrees(ttft / reply)
 

@@ -75,7 +75,6 @@ def _beside(study: PublishedStudy, command: ServingCommand) -> Iterator[Publishe
 
 
 def _differs(study: PublishedStudy, arm: PublishedArm, command: ServingCommand) -> str:
-    """What an arm was started with, and how a command differs from that."""
     if not arm.command:
         return arm.name
     line = study.page.place(arm.command.at).line
@@ -135,7 +134,6 @@ def combinations(study: PublishedStudy) -> Findings:
 
 
 def _unnamed(command: ServingCommand, base: ServingCommand, title: str) -> list[str]:
-    """The settings that differ from the baseline's and share no word with a title."""
     words, letters = stems(title), re.sub("[^a-z]", "", title.lower())
     changed = [name for name, value in command.flags.items() if base.flags.get(name) != value]
     return [
@@ -221,7 +219,6 @@ def unreported(study: PublishedStudy) -> Findings:
 
 
 def _change(name: str, before: str | None, after: str | None) -> str:
-    """A setting that differs, as findings write it."""
     if after is None:
         return f"no {setting_text(name)}"
     instead = "" if before is None else f" instead of {before}"
