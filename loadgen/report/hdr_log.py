@@ -1,9 +1,8 @@
-"""HdrHistogram logs: named histograms in one text file that every port of HdrHistogram and its plotters read.
+"""HdrHistogram logs: named histograms in one text file that every port of HdrHistogram and its plotters read."""
 
-The format (version 1.2) is that of `HistogramLogWriter` in HdrHistogram for Java: one line per histogram with its
-tag, start and length in seconds, maximum in milliseconds, and the counts in V2 encoding. `hdrh`'s own writer knows no
-tags and writes the maximum in whole units, so the lines are made here.
-"""
+# The format (version 1.2) is that of `HistogramLogWriter` in HdrHistogram for Java: one line per histogram with its
+# tag, start and length in seconds, maximum in milliseconds, and the counts in V2 encoding. `hdrh`'s own writer knows no
+# tags and writes the maximum in whole units, so the lines are made here.
 
 from collections.abc import Mapping
 from pathlib import Path

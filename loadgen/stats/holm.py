@@ -21,11 +21,7 @@ class StepDown:
         return self._alpha / (self._count - self._rejected)
 
     def test(self, significant: bool) -> bool:
-        """Test the next hypothesis: it is rejected unless one before it was not.
-
-        Args:
-            significant: Whether it is significant at `level`.
-        """
+        """Test the next hypothesis: it is rejected unless one before it was not."""
         if not significant:
             self._stopped = True
         elif not self._stopped:

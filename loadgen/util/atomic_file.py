@@ -17,8 +17,6 @@ def write_atomic(path: Path, text: str, opener: Callable[[str, int], int] | None
 def atomic_file(path: Path, opener: Callable[[str, int], int] | None = None) -> Iterator[BinaryIO]:
     """Open a temporary file that replaces `path` when the context ends without an error.
 
-    A symbolic link is followed. A path that is not a regular file (a device, a pipe) is written directly.
-
     Args:
         path: The file. Its folder must exist.
         opener: The `opener` argument of `open`.
@@ -26,6 +24,7 @@ def atomic_file(path: Path, opener: Callable[[str, int], int] | None = None) -> 
     Raises:
         OSError: `path` cannot be written. The error names `path`, whose content has not changed.
     """
+    # A symbolic link is followed. A path that is not a regular file (a device, a pipe) is written directly.
     path = path.resolve()
     if path.exists() and not path.is_file():
         with open(path, "wb", opener=opener) as file:

@@ -59,10 +59,8 @@ def idle_share(before: CpuTimes, after: CpuTimes) -> float:
 
 
 def throttled_s(root: Path = Path("/")) -> float:
-    """Return the seconds in which CPU limits kept this process's control groups (v1 or v2) from running.
-
-    Each level above the process may have a limit, so all visible levels are summed; 0 where none is visible.
-    """
+    """Return the seconds in which CPU limits kept this process's control groups (v1 or v2) from running."""
+    # Each level above the process may have a limit, so all visible levels are summed; 0 where none is visible.
     seconds = 0.0
     for level in control_groups("cpu", root):
         stat = dict(row.split() for row in read_system_file(level / "cpu.stat").splitlines())
@@ -71,10 +69,8 @@ def throttled_s(root: Path = Path("/")) -> float:
 
 
 def control_groups(controller: str, root: Path = Path("/")) -> Iterator[Path]:
-    """Yield the folders of this process's control groups (v1 or v2) with a controller, the outermost first.
-
-    In a container the container's own group is the outermost one that is visible.
-    """
+    """Yield the folders of this process's control groups (v1 or v2) with a controller, the outermost first."""
+    # In a container the container's own group is the outermost one that is visible.
     for line in read_system_file(root / "proc/self/cgroup").splitlines():
         number, controllers, path = line.split(":", 2)
         if number != "0" and controller not in controllers.split(","):

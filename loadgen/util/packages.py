@@ -13,9 +13,6 @@ def require(field: str, purpose: str, *packages: str, otherwise: str | None = No
         purpose: The use that needs them, such as "reading model.gguf".
         packages: Their names, both on the package index and as modules.
         otherwise: An alternative to installing them.
-
-    Raises:
-        BadInput: A package cannot be imported.
     """
     errors: dict[str, ImportError] = {}
     for name in packages:

@@ -1,8 +1,7 @@
-"""Distributions in guidellm's format: of values, of rates over a run, and of requests in flight.
+"""Distributions in guidellm's format: of values, of rates over a run, and of requests in flight."""
 
-A percentile is the smallest value at which the cumulative weight is reached: guidellm's definition, without
-interpolation. If nothing was measured, `count` and all other numbers are 0: GPUStack's reader accepts no null.
-"""
+# A percentile is the smallest value at which the cumulative weight is reached: guidellm's definition, without
+# interpolation. If nothing was measured, `count` and all other numbers are 0: GPUStack's reader accepts no null.
 
 import math
 from typing import Any
@@ -66,14 +65,11 @@ def distribution(values: ArrayLike, weights: ArrayLike | None = None, count: int
 def rates(times_s: ArrayLike, amounts: ArrayLike, start_s: float, end_s: float) -> dict[str, Any]:
     """Return the distribution of rates per second over equal windows of at least WINDOW_S.
 
-    The mean is the total amount divided by the length of the run.
-
     Args:
         times_s: The times of events, shape (n,); those before `start_s` or after `end_s` do not count.
-        amounts: The amount of each event, shape (n,).
         start_s: The start of the run, seconds on any clock.
-        end_s: The end of the run.
     """
+    # The mean is the total amount divided by the length of the run.
     added = np.asarray(amounts, dtype=np.float64)
     if not len(added) or end_s <= start_s:
         return distribution(())
@@ -89,7 +85,6 @@ def concurrency(starts_s: Floats, ends_s: Floats, start_s: float, end_s: float) 
         starts_s: The starts of the intervals, shape (n,), not before `start_s`.
         ends_s: Their ends, shape (n,), not after `end_s`.
         start_s: The start of the run, seconds on any clock.
-        end_s: The end of the run.
     """
     if not len(starts_s):
         return distribution(())

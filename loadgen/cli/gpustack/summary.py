@@ -1,7 +1,6 @@
-"""The summary of a run in guidellm's JSON format, which GPUStack reads; a function of the records.
+"""The summary of a run in guidellm's JSON format, which GPUStack reads; a function of the records."""
 
-docs/benchmark-runner.md defines each field.
-"""
+# docs/benchmark-runner.md defines each field.
 
 import time
 from collections.abc import Callable
@@ -84,11 +83,7 @@ def summarize(
 
 
 def coverage(path: Path, summary: dict[str, Any], log: str) -> str:
-    """Return which requests a summary counts, in a line for the job's log; empty if it counts all.
-
-    Args:
-        log: What the log counts.
-    """
+    """Return which requests a summary counts, in a line for the job's log; empty if it counts all."""
     (benchmark,) = summary["benchmarks"]
     counted = benchmark["metrics"]["request_totals"]["total"]
     made = benchmark["scheduler_metrics"]["requests_made"]["total"]

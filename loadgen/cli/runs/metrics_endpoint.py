@@ -58,13 +58,9 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 class Metrics:
-    """The metrics of the current run.
+    """The metrics of the current run."""
 
-    Args:
-        clock: Returns the time in seconds.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:  # s
         self._progress, self._clock = Progress(PHASES[0]), clock
         self._identity: dict[str, str] = {}
         self._scrapes_s: list[float] = []  # the times of the last two
@@ -178,11 +174,10 @@ def identity(server: "Server") -> dict[str, str]:
 def serve_metrics(settings: RunSettings) -> Iterator[Metrics]:
     """Serve metrics while the context lasts, if --prometheus asks for it; yields them.
 
-    On leaving, and outside of any event loop, wait for a regular scraper to fetch the final values.
-
     Raises:
         BadInput: The address cannot be listened on.
     """
+    # On leaving, and outside of any event loop, wait for a regular scraper to fetch the final values.
     metrics = Metrics()
     if settings.prometheus is None:
         yield metrics

@@ -25,7 +25,6 @@ class SearchSeries:
     """The series of runs of one search.
 
     Args:
-        over: rate or concurrency.
         chosen: The settings from flags and the config file, without the workload's.
     """
 

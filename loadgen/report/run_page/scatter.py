@@ -21,8 +21,6 @@ def panel(
 
     Args:
         metric: TTFT or E2EL, over when the request was sent.
-        sample: The requests.
-        result: The result that they are of.
         reach: Half the distance between two places of the readout, s.
         curves: What is drawn over them.
     """

@@ -18,7 +18,6 @@ def curves(
     """Draw a curve for each of several levels that the server reported during the run.
 
     Args:
-        found: The metrics.
         end_s: Where the run ends, s.
         names: The name and the colour of each level.
         in_unit: Converts a level to the unit of the axis.
