@@ -27,15 +27,18 @@ class _WholeWords(argparse.HelpFormatter):
 
 
 class TopicParser(OneLineParser):
-    """A parser with many flags, in topics.
-
-    Args:
-        main_flags: The flags of the first screen, in its order, as they are shown there.
-    """
+    """A parser with many flags, in topics."""
 
     # --help shows the first screen, --help-all every flag. A topic is shown by `topic`.
 
-    def __init__(self, command: str, description: str, *, main_flags: Sequence[str], examples: Sequence[str]) -> None:
+    def __init__(
+        self,
+        command: str,
+        description: str,
+        *,
+        main_flags: Sequence[str],  # the flags of the first screen, in its order, as they are shown there
+        examples: Sequence[str],
+    ) -> None:
         super().__init__(
             command,
             usage=f"{command} [FLAGS]",

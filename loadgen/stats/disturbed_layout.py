@@ -37,13 +37,7 @@ class Contrast:
 
 
 class DisturbedLayout:
-    """Values of treatments in blocks, with the disturbance of each value.
-
-    Args:
-        values: Shape (treatments, blocks); NaN where a treatment has no value.
-        disturbance: Of each value, same shape, 0 where there is none; None: none at all.
-        prior: The noise of earlier values; None: unknown.
-    """
+    """Values of treatments in blocks, with the disturbance of each value."""
 
     # A difference is estimated in the first of these ways that the values allow:
     #
@@ -54,7 +48,12 @@ class DisturbedLayout:
     #    disturbance lowers a value, so the treatment that was disturbed more often is not bounded above, and the other
     #    one, compared with it, not below.
 
-    def __init__(self, values: Floats, disturbance: Floats | None = None, prior: Noise | None = None) -> None:
+    def __init__(
+        self,
+        values: Floats,  # shape (treatments, blocks); NaN where a treatment has no value
+        disturbance: Floats | None = None,  # of each value, same shape, 0 where there is none; None: none at all
+        prior: Noise | None = None,  # the noise of earlier values; None: unknown
+    ) -> None:
         self._values, self._prior = values, prior
         present = ~np.isnan(values)
         is_disturbed = disturbance is not None and bool(np.any(disturbance[present] > 0))

@@ -4,15 +4,14 @@ from collections.abc import Iterable
 
 
 class StepDown:
-    """Tests hypotheses one after another, in order of decreasing evidence.
+    """Tests hypotheses one after another, in order of decreasing evidence."""
 
-    Args:
-        alpha: Family-wise error rate.
-        count: Number of hypotheses in the family.
-        rejected: How many of them were rejected before; they pass their share on to the others.
-    """
-
-    def __init__(self, alpha: float, count: int, rejected: int = 0) -> None:
+    def __init__(
+        self,
+        alpha: float,  # family-wise error rate
+        count: int,  # number of hypotheses in the family
+        rejected: int = 0,  # how many of them were rejected before; they pass their share on to the others
+    ) -> None:
         self._alpha, self._count, self._rejected, self._stopped = alpha, count, rejected, False
 
     @property

@@ -53,10 +53,6 @@ def answer(message: Any) -> None:
 class ChildProcess:
     """Runs `run()` of a module in a process of its own while the context lasts.
 
-    Args:
-        module: Its `run` reads orders from stdin.
-        keep: Whether to keep the process after the context for the next of its kind, if `is_idle` is set by then.
-
     Attributes:
         is_idle: Whether the process has carried out its order, and waits for another one.
     """
@@ -66,7 +62,13 @@ class ChildProcess:
     # parent, which decides what its children do. Credentials reach the child in a message, never by its command line or
     # environment. The child's stderr is copied to stderr of this process.
 
-    def __init__(self, module: str, *, keep: bool = False) -> None:
+    def __init__(
+        self,
+        module: str,  # its `run` reads orders from stdin
+        *,
+        # whether to keep the process after the context for the next of its kind, if `is_idle` is set by then
+        keep: bool = False,
+    ) -> None:
         self._module, self._keep, self.is_idle = module, keep, False
 
     async def __aenter__(self) -> Self:
@@ -181,13 +183,9 @@ class ChildProcess:
 
 
 class PipeWriter:
-    """Writes messages to a pipe, on the child's side. Once the reader has gone, messages are dropped.
+    """Writes messages to a pipe, on the child's side. Once the reader has gone, messages are dropped."""
 
-    Args:
-        pipe: A file descriptor that has no other writer.
-    """
-
-    def __init__(self, pipe: int) -> None:
+    def __init__(self, pipe: int) -> None:  # a file descriptor that has no other writer
         self._pipe, self._unsent = pipe, b""
 
     def send(self, message: Any) -> None:

@@ -67,16 +67,12 @@ def redact_user(url: str) -> str:
 
 
 class Redaction:
-    """A function that replaces the secrets of request headers in a text by MARK.
-
-    Args:
-        headers: The headers of the requests, name to value. `secrets` chooses the secret ones.
-    """
+    """A function that replaces the secrets of request headers in a text by MARK."""
 
     # It knows a secret as it is, and as JSON, a URL or base64 spell it. The first KEY_START characters of a secret,
     # which servers quote, are replaced too; at the end of a text, which may be cut off, fewer are enough.
 
-    def __init__(self, headers: Mapping[str, str]) -> None:
+    def __init__(self, headers: Mapping[str, str]) -> None:  # `secrets` chooses the secret ones
         self._forms = spellings(secrets(headers))
         self._pattern = re.compile("|".join(map(re.escape, self._forms)), re.IGNORECASE)
         self._beginnings = [form for form in self._forms if len(form) > KEY_START]

@@ -74,16 +74,15 @@ def count_addresses(addresses: Sequence[Address], host: str) -> int:
 
 
 class SourceAddresses:
-    """Creates the sockets of connections to one server, bound to each of the given addresses in turn.
-
-    Args:
-        addresses: Addresses of this machine, of one family.
-        stripe: The partition of the worker that opens the connections.
-    """
+    """Creates the sockets of connections to one server, bound to each of the given addresses in turn."""
 
     # Without addresses the system chooses. Many connections to a server on this machine use further loopback addresses.
 
-    def __init__(self, addresses: Sequence[Address] = (), stripe: Partition = WHOLE) -> None:
+    def __init__(
+        self,
+        addresses: Sequence[Address] = (),  # addresses of this machine, of one family
+        stripe: Partition = WHOLE,  # the partition of the worker that opens the connections
+    ) -> None:
         self._addresses, self._sockets = tuple(addresses), stripe.index if addresses else 0
         self._per_loopback = max(1, min(CONNECTIONS_PER_LOOPBACK, machine.max_connections_by_ports()) // stripe.count)
         first, last = machine.local_ports() or (0, 0)  # 0, 0: the system's own

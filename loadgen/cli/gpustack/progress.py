@@ -42,13 +42,9 @@ class Receiver:
 
 
 class Reporter:
-    """Sends the progress to a receiver; failures are logged once for each reason, and do not end the job.
+    """Sends the progress to a receiver; failures are logged once for each reason, and do not end the job."""
 
-    Args:
-        receiver: The receiver; None: nothing is sent.
-    """
-
-    def __init__(self, receiver: Receiver | None) -> None:
+    def __init__(self, receiver: Receiver | None) -> None:  # None: nothing is sent
         self._receiver, self._trust = receiver, receiver is None or receiver.trust()
         self._percent, self._changed = 0.0, asyncio.Event()
         self._last: asyncio.Future[None] | None = None  # the report that was sent last

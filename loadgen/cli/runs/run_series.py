@@ -34,14 +34,16 @@ Stop = Callable[[Progress], str | None]
 class SeriesRunner:
     """Executes runs at one server, and keeps a point of the series for each.
 
-    Args:
-        data: The series, without runs.
-
     Attributes:
         data: The runs that have ended, and what follows from them.
     """
 
-    def __init__(self, data: Series, requested: RunSettings, plot: str | None) -> None:
+    def __init__(
+        self,
+        data: Series,  # the series, without runs
+        requested: RunSettings,
+        plot: str | None,
+    ) -> None:
         check_plot(plot)
         output_check.check_writable(requested)
         together = requested.replace(records=None, hlog=None, capture=None, junit=None)  # each run has its own of these
