@@ -32,15 +32,16 @@ class Backlog:
 
     @classmethod
     def fitted(
-        cls, slope: float, mean: float, variance: float, *, window_s: float, sojourn_s: float, burstiness: float
+        cls,
+        slope: float,  # of the line, per second
+        mean: float,
+        variance: float,
+        *,
+        window_s: float,
+        sojourn_s: float,  # mean time from due to end
+        burstiness: float,  # of the arrivals, as in `RunSettings`
     ) -> Self:
-        """Make it of a straight line through the number at moments that are evenly spread over a window.
-
-        Args:
-            slope: Of the line, per second.
-            sojourn_s: Mean time from due to end.
-            burstiness: Of the arrivals, as in `RunSettings`.
-        """
+        """Make it of a straight line through the number at moments that are evenly spread over a window."""
         rise = slope * window_s
         noise = math.sqrt(12 * max(mean, 1.0) * sojourn_s / window_s * max(1.0, 1 / burstiness))
         # On evenly spaced points a line's own variance is its rise squared over 12.

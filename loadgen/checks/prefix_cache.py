@@ -52,13 +52,11 @@ class BestHits:
         return self.rate * (1 - unpredicted) + unpredicted
 
 
-def unexplained(tokens: Mapping[str, int], prompts: Mapping[str, Any]) -> float:
-    """The share of the input that the server had cached beyond what the prompts allow; 0 where it is unknown.
-
-    Args:
-        tokens: The sums of a run, by the names of `snapshot.TOKENS`.
-        prompts: What is known of its prompts.
-    """
+def unexplained(
+    tokens: Mapping[str, int],  # the sums of a run, by the names of `snapshot.TOKENS`
+    prompts: Mapping[str, Any],  # what is known of its prompts
+) -> float:
+    """The share of the input that the server had cached beyond what the prompts allow; 0 where it is unknown."""
     best, input_tokens = BestHits.of(prompts), tokens["input_tokens"]
     if best is None or not input_tokens or tokens["cached_counted"] != best.requests:
         return 0.0

@@ -52,13 +52,12 @@ class Limit:
         """Whether the quantity covers successful requests only: a mean, or gaps."""
         return self.statistic == "mean" or self.metric in GAPS
 
-    def met_by(self, value: float | None, error: float = 0.0) -> bool | None:
-        """Return whether a value meets the limit; None if the answer depends on its error.
-
-        Args:
-            value: The value; None (not measured) and inf (a failed request) never meet a limit.
-            error: How far the value can be from the truth, in the same unit.
-        """
+    def met_by(
+        self,
+        value: float | None,  # the value; None (not measured) and inf (a failed request) never meet a limit
+        error: float = 0.0,  # how far the value can be from the truth, in the same unit
+    ) -> bool | None:
+        """Return whether a value meets the limit; None if the answer depends on its error."""
         if value is None:
             return False
         ends = (value - error, value + error)
@@ -124,13 +123,11 @@ def split_name(name: str) -> tuple[str, str] | None:
     return (metric, statistic) if known else None
 
 
-def distribution(metric: str, clock: str) -> str:
-    """Return the name of the distribution in a snapshot to which a limit on a latency applies.
-
-    Args:
-        metric: One of LATENCY_METRICS.
-        clock: "due" or "sent": the start of latencies that begin with a request.
-    """
+def distribution(
+    metric: str,  # one of LATENCY_METRICS
+    clock: str,  # "due" or "sent": the start of latencies that begin with a request
+) -> str:
+    """Return the name of the distribution in a snapshot to which a limit on a latency applies."""
     return f"{metric}_{clock}" if metric in ("ttft", "ttfo", "e2el") else metric
 
 

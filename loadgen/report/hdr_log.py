@@ -22,14 +22,14 @@ NS_PER_MS = 1e6
 SEPARATORS = frozenset(", \t\r\n")
 
 
-def write_hlog(path: str | Path, histograms: Mapping[str, Histogram], *, start_s: float, length_s: float) -> None:
+def write_hlog(
+    path: str | Path,  # the file to write; its folder must exist
+    histograms: Mapping[str, Histogram],  # by tag
+    *,
+    start_s: float,  # when the run started, seconds since the epoch
+    length_s: float,  # how long it lasted, seconds
+) -> None:
     """Write histograms of nanoseconds, each under its tag, in one step: the file is the old one or all of the new one.
-
-    Args:
-        path: The file to write; its folder must exist.
-        histograms: By tag.
-        start_s: When the run started, seconds since the epoch.
-        length_s: How long it lasted, seconds.
 
     Raises:
         BadInput: A tag is empty or has a comma or white space, which end it in the format.

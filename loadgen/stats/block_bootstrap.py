@@ -15,11 +15,14 @@ MIN_BLOCKS = 5  # fewer blocks show too little of how they vary
 ROUNDING = 1e-12  # relative differences up to this are rounding errors
 
 
-def block_length(count: int, concurrency: float, *series: Floats) -> int:
+def block_length(
+    count: int,
+    concurrency: float,  # observations under way at once, on average
+    *series: Floats,
+) -> int:
     """Return the block length: the largest of three bounds on how far observations depend on each other.
 
     Args:
-        concurrency: Observations under way at once, on average.
         series: Values of each observation, shape (count,), in order; NaN where there is none.
     """
     # - Twice the number of observations that are under way at once, and the cube root of the series, up to its length.
@@ -66,14 +69,13 @@ def enough_blocks(count: int, length: int) -> bool:
     return count >= MIN_BLOCKS * length
 
 
-def resample_ratio(numerator: Floats, denominator: Floats, length: int, seed: int = 0) -> Floats:
+def resample_ratio(
+    numerator: Floats,  # the numerator of each observation, shape (n,)
+    denominator: Floats,  # the denominator of each observation, shape (n,)
+    length: int,  # the length of a block, in observations, 1 to n
+    seed: int = 0,  # the seed of the random numbers
+) -> Floats:
     """Return bootstrap replicates of the ratio of two sums.
-
-    Args:
-        numerator: The numerator of each observation, shape (n,).
-        denominator: The denominator of each observation, shape (n,).
-        length: The length of a block, in observations, 1 to n.
-        seed: The seed of the random numbers.
 
     Returns:
         Shape (RESAMPLES,); NaN where the denominators sum to 0.
@@ -104,13 +106,12 @@ def standard_error(replicates: Floats, count: float, length: int) -> tuple[float
     return float(replicates.std(ddof=1)) * math.sqrt(blocks / (blocks - 1)), blocks - 1
 
 
-def effective_sample_size(count: float, independent_variance: float, replicates: Floats) -> float:
-    """Return how many independent observations would give a statistic of the same variance; `count` at most.
-
-    Args:
-        independent_variance: Variance that the statistic would have if the observations were independent.
-        replicates: The replicates of the statistic, shape (RESAMPLES,).
-    """
+def effective_sample_size(
+    count: float,
+    independent_variance: float,  # variance that the statistic would have if the observations were independent
+    replicates: Floats,  # the replicates of the statistic, shape (RESAMPLES,)
+) -> float:
+    """Return how many independent observations would give a statistic of the same variance; `count` at most."""
     variance = float(replicates.var())
     if variance <= (ROUNDING * float(replicates.mean())) ** 2:  # all observations are equal
         return count

@@ -89,13 +89,11 @@ def spent(alpha: float, fraction: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def boundaries(alpha: float, looks: tuple[int, ...]) -> tuple[float, ...]:
-    """Return the standard normal quantile that must be exceeded at each look.
-
-    Args:
-        alpha: One-sided.
-        looks: Number of blocks at each look, ascending; the last is the number of all blocks.
-    """
+def boundaries(
+    alpha: float,  # one-sided
+    looks: tuple[int, ...],  # number of blocks at each look, ascending; the last is the number of all blocks
+) -> tuple[float, ...]:
+    """Return the standard normal quantile that must be exceeded at each look."""
     # Without any effect, the chance to exceed one of them is `alpha`.
     crossed, found = 0.0, []
     # Distribution of the sum of differences that has not crossed yet, scaled to variance 1 at the last look.
@@ -188,13 +186,12 @@ def table(runs: Mapping[str, Sequence[float]]) -> Floats:
     return table
 
 
-def detectable_effect(noise: Noise, arms: int, plan: Plan) -> float:
-    """Return the detectable effect, as a share: the one that is found with a chance of POWER if all blocks are run.
-
-    Args:
-        noise: The noise of one value's logarithm, as known before.
-        arms: Number of treatments besides the reference. One of them alone is taken to be better.
-    """
+def detectable_effect(
+    noise: Noise,  # the noise of one value's logarithm, as known before
+    arms: int,  # number of treatments besides the reference. One of them alone is taken to be better.
+    plan: Plan,
+) -> float:
+    """Return the detectable effect, as a share: the one that is found with a chance of POWER if all blocks are run."""
     # It holds for the upper bound of the noise, since few values may have shown less noise than there is.
     return math.expm1(math.log1p(plan.least_effect) + _needed_sds(noise, arms, plan) * math.sqrt(2 / plan.last))
 

@@ -13,15 +13,14 @@ from loadgen.stats import block_bootstrap, student_t
 from loadgen.util.arrays import Floats
 
 
-def share_bounds(good: Floats, total: Floats, length: int, confidence: float) -> tuple[float, float]:
-    """Return the lower and the upper bound of a share; each holds with `confidence`.
-
-    Args:
-        good: How much of each observation is good, shape (n,).
-        total: Of each observation, how much there is, shape (n,); 0 for one that does not count. One counts at least.
-        length: The length of a block, in observations.
-        confidence: The confidence of each bound, above 0.5.
-    """
+def share_bounds(
+    good: Floats,  # how much of each observation is good, shape (n,)
+    # of each observation, how much there is, shape (n,); 0 for one that does not count. One counts at least.
+    total: Floats,
+    length: int,  # the length of a block, in observations
+    confidence: float,  # the confidence of each bound, above 0.5
+) -> tuple[float, float]:
+    """Return the lower and the upper bound of a share; each holds with `confidence`."""
     # A series in which nearly all is good shows little of how failures cluster. So the effective sample size of b
     # blocks is b * b / 5 at most; with five blocks or fewer each counts as one observation.
     share, k2 = _ratio(good, total), _squared_error_factor(good, total, length, confidence)
@@ -31,13 +30,14 @@ def share_bounds(good: Floats, total: Floats, length: int, confidence: float) ->
 
 
 def deciding_shares(
-    good: Floats, total: Floats, length: int, confidence: float, threshold: float
+    # as for `share_bounds`
+    good: Floats,
+    total: Floats,
+    length: int,
+    confidence: float,
+    threshold: float,  # the share to tell from, 0 to 1
 ) -> tuple[float, float]:
     """Return the shares between which `share_bounds` cannot tell a sample of this size from a threshold.
-
-    Args:
-        good, total, length, confidence: As for `share_bounds`.
-        threshold: The share to tell from, 0 to 1.
 
     Returns:
         The second is above 1 if the observations are too few to show any share to be above the threshold.
@@ -59,15 +59,14 @@ def _squared_error_factor(good: Floats, total: Floats, length: int, confidence: 
     return _one_sided_quantile(confidence, df) ** 2 / n_eff
 
 
-def mean_bounds(sums: Floats, counts: Floats, length: int, confidence: float) -> tuple[float, float]:
+def mean_bounds(
+    sums: Floats,  # of each observation, the sum of its values, shape (n,)
+    # of each observation, the number of its values, shape (n,); 0 for one that does not count. One counts at least.
+    counts: Floats,
+    length: int,  # the length of a block, in observations
+    confidence: float,  # the confidence of each bound, above 0.5
+) -> tuple[float, float]:
     """Return the lower and the upper bound of a mean of positive values; each holds with `confidence`.
-
-    Args:
-        sums: Of each observation, the sum of its values, shape (n,).
-        counts: Of each observation, the number of its values, shape (n,); 0 for one that does not count. One counts at
-            least.
-        length: The length of a block, in observations.
-        confidence: The confidence of each bound, above 0.5.
 
     Returns:
         The upper bound is infinite if the values do not bound the mean.

@@ -25,13 +25,12 @@ class TwoWayLayout:
     solution: tuple[Floats, Floats, Floats] | None = None
 
     @classmethod
-    def fit(cls, values: Floats, covariate: Floats | None = None) -> Self:
-        """Fit a layout.
-
-        Args:
-            values: Shape (treatments, blocks); NaN where a treatment has no value.
-            covariate: Of each value, same shape; None: none.
-        """
+    def fit(
+        cls,
+        values: Floats,  # shape (treatments, blocks); NaN where a treatment has no value
+        covariate: Floats | None = None,  # of each value, same shape; None: none
+    ) -> Self:
+        """Fit a layout."""
         present = ~np.isnan(values)
         slopes = None if covariate is None else _slopes(covariate, present)
         if slopes is None and present.all():  # closed form of the same

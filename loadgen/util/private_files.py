@@ -12,12 +12,13 @@ from loadgen.errors import BadInput
 _BUFFER = 1 << 16
 
 
-def opener(path: str, flags: int, *, locks: bool = False) -> int:
+def opener(
+    path: str,
+    flags: int,  # those of `os.open`
+    *,
+    locks: bool = False,  # whether to lock the file until it is closed
+) -> int:
     """Open a file with mode 0600, also where it existed with another mode: for `open(path, "wb", opener=opener)`.
-
-    Args:
-        flags: Those of `os.open`.
-        locks: Whether to lock the file until it is closed.
 
     Raises:
         BlockingIOError: Another process has locked it. It has not changed.

@@ -126,14 +126,12 @@ def _families(progress: Progress, identity: Mapping[str, str]) -> Iterator[str]:
         yield _family(f"{name}_seconds", "histogram", parts)
 
 
-def _family(name: str, kind: str, values: Mapping[str, float | None]) -> str:
-    """Return the lines of a metric; none if it has no value.
-
-    Args:
-        name: A key of HELP.
-        kind: The type, as the format spells it.
-        values: By what follows the name in the lines: a suffix, labels, or nothing.
-    """
+def _family(
+    name: str,  # a key of HELP
+    kind: str,  # the type, as the format spells it
+    values: Mapping[str, float | None],  # by what follows the name in the lines: a suffix, labels, or nothing
+) -> str:
+    """Return the lines of a metric; none if it has no value."""
     lines = [f"loadgen_{name}{rest} {float(value)}\n" for rest, value in values.items() if value is not None]
     head = f"# HELP loadgen_{name} {HELP[name]}\n# TYPE loadgen_{name} {kind}\n"
     return head + "".join(lines) if lines else ""
