@@ -37,15 +37,10 @@ __all__ = [
 
 
 class Group(NamedTuple):
-    """Checks that belong together.
+    """Checks that belong together."""
 
-    Attributes:
-        about: What they ask, in a few words.
-        check: Makes them of a run.
-    """
-
-    about: str
-    check: Callable[[RunData], list[Check]]
+    about: str  # what they ask, in a few words
+    check: Callable[[RunData], list[Check]]  # makes them of a run
 
 
 GROUPS = {

@@ -19,18 +19,12 @@ TWINS = {"icl": "itl", "ttfo": "ttft"}
 
 
 class Figure(NamedTuple):
-    """A printed number of a latency.
+    """A printed number of a latency."""
 
-    Attributes:
-        metric: ttft, ttfo, tpot, itl, icl or e2el.
-        statistic: mean, median, max or a percentile such as p99.
-        error_ms: How far it can be from the truth because of the client.
-    """
-
-    metric: str
-    statistic: str
+    metric: str  # ttft, ttfo, tpot, itl, icl or e2el
+    statistic: str  # mean, median, max or a percentile such as p99
     value_ms: float
-    error_ms: float
+    error_ms: float  # how far it can be from the truth because of the client
 
     @property
     def excess(self) -> float:

@@ -160,11 +160,9 @@ def _gaps(run: RunData, advice: str) -> Check:
 
 
 def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:
-    """Largest difference between two distributions, given sorted; values within `tolerance` count as equal.
-
-    The Kolmogorov-Smirnov distance, made deaf to jitter: without that a constant schedule, whose gaps are all
-    one value, could never be met.
-    """
+    """Largest difference between two distributions, given sorted; values within `tolerance` count as equal."""
+    # The Kolmogorov-Smirnov distance, made deaf to jitter: without that a constant schedule, whose gaps are all one
+    # value, could never be met.
 
     def excess(low: Int64s, high: Int64s) -> float:
         at = low[:: max(1, len(low) // 10_000)]
@@ -182,10 +180,8 @@ def _unsent(snapshot: Snapshot) -> Check:
 
 
 def _cut_short(run: RunData) -> Check:
-    """Requests that the end of the run cut off in flight, or kept from being sent.
-
-    In a closed loop that its duration ends, it is not known how many would have been sent.
-    """
+    """Requests that the end of the run cut off in flight, or kept from being sent."""
+    # In a closed loop that its duration ends, it is not known how many would have been sent.
     if (run.snapshot.partial or "").startswith(ENDED_BY_SEARCH):
         return inapplicable(CUT_SHORT, ENDED_BY_SEARCH)
     if run.trailer.stopped is not None:
@@ -202,7 +198,6 @@ def _cut_short(run: RunData) -> Check:
 
 
 def _ended_before_its_time(run: RunData) -> bool:
-    """Whether a closed loop of a duration was ended before it."""
     snapshot, duration_s = run.snapshot, run.settings.duration
     if not run.closed_loop or duration_s is None or not snapshot.partial:
         return False

@@ -47,13 +47,14 @@ def most_severe(codes: Iterable[int]) -> int:
     return min(codes, key=SEVERITY.index)
 
 
-def code(result: "RunResult", *, strict: bool, max_error_rate: float, interrupted: bool) -> int:
-    """Return the exit code of a finished run: the most severe one that applies.
-
-    Args:
-        strict: Whether SUSPECT is a failure.
-        max_error_rate: The highest allowed share of failed requests, 0 to 1.
-    """
+def code(
+    result: "RunResult",
+    *,
+    strict: bool,  # whether SUSPECT is a failure
+    max_error_rate: float,  # the highest allowed share of failed requests, 0 to 1
+    interrupted: bool,
+) -> int:
+    """Return the exit code of a finished run: the most severe one that applies."""
     if interrupted:
         return INTERRUPTED
     if result.verdict == "INVALID":

@@ -68,9 +68,6 @@ def run_settings(
 
     Args:
         parser: Returns the parser for a tool of --compat, or None.
-
-    Raises:
-        BadInput: A flag is unknown, or a value is wrong.
     """
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     first.add_argument("--compat", action="append", default=[])
@@ -96,7 +93,6 @@ def run_settings(
 
 
 def _remedy(word: str) -> str | None:
-    """Suggest what to write instead of an unknown flag, or return None."""
     if word.startswith(("http://", "https://")):
         return f"name the server with --base-url {word}"
     if "<" in word:  # a limit, or the beginning of one
@@ -105,11 +101,7 @@ def _remedy(word: str) -> str | None:
 
 
 def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] = NAMES) -> None:
-    """Add --compat, a flag for each wanted field of the settings, by topic, and the flags of a tool.
-
-    Args:
-        parser: Suppresses defaults, so that only given flags are in its result.
-    """
+    """Add --compat, a flag for each wanted field of the settings, by topic, and the flags of a tool."""
     parser.add_argument(
         "--compat", choices=list(compat.TOOLS), help="use the meanings and the defaults of this tool's flags"
     )
@@ -142,11 +134,10 @@ def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] =
 def parse(argv: Sequence[str], parser: argparse.ArgumentParser | None = None) -> dict[str, Any]:
     """Parse `argv` into values by field name; flags that are not given are left out.
 
-    Underscores in flag names are read as dashes, as vLLM does.
-
     Args:
         parser: The parser; None: that of `loadgen run`.
     """
+    # Underscores in flag names are read as dashes, as vLLM does.
     dashed = []
     for argument in argv:
         if argument.startswith("--"):

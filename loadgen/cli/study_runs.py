@@ -40,12 +40,7 @@ def run(path: Path, folder: Path | None, *, lines: bool) -> int:
 
 
 def status(path: Path, *, as_json: bool) -> int:
-    """Print the findings of a study so far; returns the exit code.
-
-    Args:
-        path: Its store, or its file.
-        as_json: Whether to print one JSON object with every trial.
-    """
+    """Print the findings of a study so far; returns the exit code."""
     study = load_study(path)
     if as_json:
         print(to_json(study.data))
@@ -60,7 +55,6 @@ def report(path: Path, into: Path | None) -> int:
     """Write the report of a study and print its files; returns the exit code.
 
     Args:
-        path: Its store, or its file.
         into: Folder of the report; None: NAME.report here.
     """
     print("".join(f"Wrote: {file}\n" for file in load_study(path).write_report(into)), end="")

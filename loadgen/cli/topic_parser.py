@@ -27,15 +27,18 @@ class _WholeWords(argparse.HelpFormatter):
 
 
 class TopicParser(OneLineParser):
-    """A parser with many flags, in topics.
+    """A parser with many flags, in topics."""
 
-    --help shows the first screen, --help-all every flag. A topic is shown by `topic`.
+    # --help shows the first screen, --help-all every flag. A topic is shown by `topic`.
 
-    Args:
-        main_flags: The flags of the first screen, in its order, as they are shown there.
-    """
-
-    def __init__(self, command: str, description: str, *, main_flags: Sequence[str], examples: Sequence[str]) -> None:
+    def __init__(
+        self,
+        command: str,
+        description: str,
+        *,
+        main_flags: Sequence[str],  # the flags of the first screen, in its order, as they are shown there
+        examples: Sequence[str],
+    ) -> None:
         super().__init__(
             command,
             usage=f"{command} [FLAGS]",
@@ -99,11 +102,7 @@ class TopicParser(OneLineParser):
         )
 
     def topic(self, word: str) -> str:
-        """Return the help of a topic, or of a flag.
-
-        Raises:
-            BadInput: There is neither a topic nor a flag of this name.
-        """
+        """Return the help of a topic, or of a flag."""
         for group in self._topics:
             if word in str(group.title).split():
                 return self._page(group._group_actions, group)

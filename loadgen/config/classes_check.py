@@ -13,11 +13,7 @@ from loadgen.errors import BadInput
 
 
 def check(settings: RunFields) -> None:
-    """Check the fields of a run that concern classes.
-
-    Raises:
-        BadInput: The first value that cannot be used.
-    """
+    """Check the fields of a run that concern classes."""
     if not settings.classes:
         return
     if settings.lora_modules:

@@ -60,9 +60,6 @@ def check_type(name: str, value: object, kind: type | UnionType, remedy: str) ->
 
     Args:
         kind: The types that it may have, protocols that can be checked at run time among them.
-
-    Raises:
-        BadInput: It has another type.
     """
     if not isinstance(value, kind):
         raise BadInput(name, f"is a value of type {type(value).__name__}", remedy)

@@ -1,7 +1,6 @@
-"""Benchmark profiles of GPUStack: YAML files with keys of their own.
+"""Benchmark profiles of GPUStack: YAML files with keys of their own."""
 
-A file holds one profile, or, like the file that GPUStack ships, a list `profiles` of named ones.
-"""
+# A file holds one profile, or, like the file that GPUStack ships, a list `profiles` of named ones.
 
 import contextlib
 import difflib
@@ -19,15 +18,11 @@ UNLIMITED = -1  # requests per second
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of a profile.
-
-    Attributes:
-        expected: The valid values, for people.
-    """
+    """A key of a profile."""
 
     setting: str
     holds: Callable[[Any], bool]
-    expected: str
+    expected: str  # the valid values, for people
 
 
 def _whole_from(low: int) -> tuple[Callable[[Any], bool], str]:
@@ -55,12 +50,7 @@ def named_in_errors(path: Path) -> Iterator[None]:
 
 
 def read(path: Path, name: str | None = None) -> dict[str, Any]:
-    """Read the fields of `RunSettings` that a profile sets.
-
-    Raises:
-        BadInput: The file cannot be read, is not a YAML mapping, has no such profile, or one with an unknown key or a
-            value out of range.
-    """
+    """Read the fields of `RunSettings` that a profile sets."""
     found = content(path, name)
     with named_in_errors(path):
         return fields(found)
@@ -117,7 +107,6 @@ def fields(profile: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _chosen(content: Any, name: str | None) -> Any:
-    """Return the profile of a name, or without a name the only one."""
     listed = content.get("profiles") if isinstance(content, dict) else None
     if not isinstance(listed, list):
         if name is not None:

@@ -15,24 +15,15 @@ FINITE = sys.float_info.max  # the largest number
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A range of numbers.
+    """A range of numbers."""
 
-    Attributes:
-        expected: The numbers, for people.
-        besides: Another number that is allowed.
-    """
-
-    expected: str
+    expected: str  # the numbers, for people
     least: float
     most: float = math.inf
-    besides: float | None = None
+    besides: float | None = None  # another number that is allowed
 
     def check(self, flag: str, value: Any) -> None:
-        """Check that the value of a flag is None, or a number of this range; NaN is in none.
-
-        Raises:
-            BadInput: It is out of range.
-        """
+        """Check that the value of a flag is None, or a number of this range; NaN is in none."""
         if value is not None and not (isinstance(value, Real) and self._holds(value)):
             shown = f"{value:,.10g}" if isinstance(value, float) else value
             raise BadInput(flag, f"{shown} is out of range", f"give {self.expected}")

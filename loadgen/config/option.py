@@ -23,28 +23,18 @@ GROUPS = {  # the topics of flags in their order, and what each is about
 
 def option(
     default: Any,
-    group: str,
-    text: str,
+    group: str,  # the topic of the flag, a key of GROUPS
+    text: str,  # the help line. The first screen of `--help` shows it up to the first semicolon.
     *,
     alias: str = "",
     metavar: str = "",
-    file: bool = False,
-    instead: str = "",
+    file: bool = False,  # whether the value names a file that a run writes
+    instead: str = "",  # what a program does instead, if only the command can do this; the library refuses the field
+    # whether the value is a list in a text, with commas: its parts may be in several flags, and a file may have them as
+    # a list
     listed: bool = False,
 ) -> Any:
-    """Declare a dataclass field that is also a flag.
-
-    Args:
-        default: The value when the flag is not given.
-        group: The topic of the flag, a key of GROUPS.
-        text: The help line. The first screen of `--help` shows it up to the first semicolon.
-        alias: A second spelling of the flag.
-        metavar: The placeholder of the value in `--help`.
-        file: Whether the value names a file that a run writes.
-        instead: What a program does instead, if only the command can do this; the library refuses the field.
-        listed: Whether the value is a list in a text, with commas: its parts may be in several flags, and a file may
-            have them as a list.
-    """
+    """Declare a dataclass field that is also a flag."""
     meta = {"group": group, "help": text, "alias": alias, "metavar": metavar, "file": file, "instead": instead}
     return field(default=default, metadata=meta | {"listed": listed})
 
@@ -70,11 +60,7 @@ def shares(settings: Any) -> tuple[str, ...]:
 
 
 def read_times(settings: Any) -> None:
-    """Convert the times of a frozen options dataclass that are texts, such as "30s", to seconds in place.
-
-    Raises:
-        BadInput: A text is not a time.
-    """
+    """Convert the times of a frozen options dataclass that are texts, such as "30s", to seconds in place."""
     for name in times(settings):
         if isinstance(value := getattr(settings, name), str):
             try:

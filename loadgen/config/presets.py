@@ -1,9 +1,8 @@
-"""Presets: named workloads, for runs that can be compared by a name.
+"""Presets: named workloads, for runs that can be compared by a name."""
 
-Presets with plain names send all requests at once, like `vllm bench serve` without a rate. Presets `gpustack-*` are the
-load of GPUStack's benchmark profiles, by whose own names they are known, too: the prompts of its tool, evenly spaced
-requests, at most 512 in flight, and answers of full length.
-"""
+# Presets with plain names send all requests at once, like `vllm bench serve` without a rate. Presets `gpustack-*` are
+# the load of GPUStack's benchmark profiles, by whose own names they are known, too: the prompts of its tool, evenly
+# spaced requests, at most 512 in flight, and answers of full length.
 
 import math
 import os
@@ -22,7 +21,6 @@ SHAREGPT = {"dataset_name": "sharegpt", "num_prompts": 1000}
 
 
 def _random(input_len: int, output_len: int, count: int) -> dict[str, Any]:
-    """Return the settings of `count` random prompts of `input_len` tokens, with answers of `output_len` tokens."""
     lengths = {"random_input_len": input_len, "random_output_len": output_len}
     return {"dataset_name": "random", **lengths, "num_prompts": count, "seed": 42}
 

@@ -23,11 +23,7 @@ SINGLE_ANSWER = {"n": 1, "best_of": 1, "use_beam_search": False}  # fields of a 
 
 
 def check(settings: RunFields) -> None:
-    """Check the fields of a request body, adapters, who leaves and retries, and what answers in one piece cannot have.
-
-    Raises:
-        BadInput: The first value that cannot be used.
-    """
+    """Check fields of a request body, adapters, who leaves and retries, and what answers in one piece cannot have."""
     if not isinstance(settings.extra_body, dict | None):
         raise BadInput("--extra-body", "not a JSON object", "write for example '{\"min_tokens\": 10}'")
     check_fields("--extra-body", settings.extra_body or {}, disable_stream=settings.disable_stream)
@@ -80,7 +76,6 @@ def _check_lora(settings: RunFields) -> None:
 
 
 def _check_users(settings: RunFields) -> None:
-    """Check which users leave before the end of their answer, and which come again after a refusal."""
     if settings.disconnect is not None:
         leaves = Disconnect.parse(settings.disconnect)
         if leaves.tokens is not None and not settings.streams:

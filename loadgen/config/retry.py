@@ -22,11 +22,7 @@ class Retry:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the value of --retry.
-
-        Raises:
-            BadInput: It is no such value, or out of range.
-        """
+        """Read the value of --retry."""
         form = _FORM.fullmatch("".join(text.split()))
         if form is None:
             raise BadInput(FLAG, f"invalid value {text!r}", REMEDY)

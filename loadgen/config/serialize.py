@@ -86,10 +86,8 @@ def _typed(name: str, value: Any) -> Any:
 
 
 def _texts(value: Any, kinds: tuple[Any, ...]) -> Any:
-    """Convert numbers to text where a field takes text, and a text to a list of one where it takes a list of texts.
-
-    A file may hold 3 for "3".
-    """
+    """Convert numbers to text where a field takes text, and a text to a list of one where it takes a list of texts."""
+    # A file may hold 3 for "3".
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and str in kinds and not {int, float} & set(kinds):
         return str(value)

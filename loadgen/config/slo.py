@@ -1,11 +1,10 @@
-"""The grammar of SLO limits on the results of a run, such as `ttft_p99<500ms,tpot_mean<50ms,error_rate<1%`.
+"""The grammar of SLO limits on the results of a run, such as `ttft_p99<500ms,tpot_mean<50ms,error_rate<1%`."""
 
-`itl` is the gap between tokens, `icl` (inter-chunk latency) the gap between events with tokens. Judge tails by `icl`:
-where an event brings several tokens, the gaps of `itl` are equal parts of the one measured gap.
-
-A failed request misses every limit: `ttft_p99<500ms` means that 99 % of all requests have a TTFT below 500 ms. Means,
-and percentiles of gaps, are over successful requests only; if an SLO has no other limit, DEFAULT_LIMIT is added.
-"""
+# `itl` is the gap between tokens, `icl` (inter-chunk latency) the gap between events with tokens. Judge tails by `icl`:
+# where an event brings several tokens, the gaps of `itl` are equal parts of the one measured gap.
+#
+# A failed request misses every limit: `ttft_p99<500ms` means that 99 % of all requests have a TTFT below 500 ms. Means,
+# and percentiles of gaps, are over successful requests only; if an SLO has no other limit, DEFAULT_LIMIT is added.
 
 import math
 import re
@@ -30,20 +29,13 @@ _EXAMPLE = 'write for example "ttft_p99<500ms,tpot_mean<50ms,error_rate<1%"'
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One limit of an SLO.
-
-    Attributes:
-        metric: A latency of LATENCY_METRICS, or "error".
-        statistic: p0 ... p99.9, mean, median or max; "rate" for errors.
-        inclusive: Whether a value equal to the limit meets it (<=).
-        threshold: The limit, in ms for latencies, as a share for rates.
-    """
+    """One limit of an SLO."""
 
     text: str
-    metric: str
-    statistic: str
-    inclusive: bool
-    threshold: float
+    metric: str  # a latency of LATENCY_METRICS, or "error"
+    statistic: str  # p0 ... p99.9, mean, median or max; "rate" for errors
+    inclusive: bool  # whether a value equal to the limit meets it (<=)
+    threshold: float  # the limit, in ms for latencies, as a share for rates
 
     @property
     def name(self) -> str:
@@ -60,13 +52,12 @@ class Limit:
         """Whether the quantity covers successful requests only: a mean, or gaps."""
         return self.statistic == "mean" or self.metric in GAPS
 
-    def met_by(self, value: float | None, error: float = 0.0) -> bool | None:
-        """Return whether a value meets the limit; None if the answer depends on its error.
-
-        Args:
-            value: The value; None (not measured) and inf (a failed request) never meet a limit.
-            error: How far the value can be from the truth, in the same unit.
-        """
+    def met_by(
+        self,
+        value: float | None,  # the value; None (not measured) and inf (a failed request) never meet a limit
+        error: float = 0.0,  # how far the value can be from the truth, in the same unit
+    ) -> bool | None:
+        """Return whether a value meets the limit; None if the answer depends on its error."""
         if value is None:
             return False
         ends = (value - error, value + error)
@@ -75,20 +66,12 @@ class Limit:
 
 
 def parse(text: str) -> list[Limit]:
-    """Parse limits separated by commas.
-
-    Raises:
-        BadInput: A limit cannot be parsed.
-    """
+    """Parse limits separated by commas."""
     return [_limit(part.strip()) for part in text.split(",")]
 
 
 def required_limits(text: str) -> list[Limit]:
-    """Parse an SLO, and add DEFAULT_LIMIT where all its limits cover successful requests only.
-
-    Raises:
-        BadInput: A limit cannot be parsed.
-    """
+    """Parse an SLO, and add DEFAULT_LIMIT where all its limits cover successful requests only."""
     limits = parse(text)
     return limits + parse(DEFAULT_LIMIT) if all(limit.of_survivors for limit in limits) else limits
 
@@ -140,13 +123,11 @@ def split_name(name: str) -> tuple[str, str] | None:
     return (metric, statistic) if known else None
 
 
-def distribution(metric: str, clock: str) -> str:
-    """Return the name of the distribution in a snapshot to which a limit on a latency applies.
-
-    Args:
-        metric: One of LATENCY_METRICS.
-        clock: "due" or "sent": the start of latencies that begin with a request.
-    """
+def distribution(
+    metric: str,  # one of LATENCY_METRICS
+    clock: str,  # "due" or "sent": the start of latencies that begin with a request
+) -> str:
+    """Return the name of the distribution in a snapshot to which a limit on a latency applies."""
     return f"{metric}_{clock}" if metric in ("ttft", "ttfo", "e2el") else metric
 
 
@@ -181,11 +162,7 @@ def judge(
 
 
 def parse_goodput(pairs: tuple[str, ...]) -> dict[str, int]:
-    """Parse --goodput limits, `ttft:200 tpot:50 e2el:5000` in ms, and return ns by metric.
-
-    Raises:
-        BadInput: A pair cannot be parsed.
-    """
+    """Parse --goodput limits, `ttft:200 tpot:50 e2el:5000` in ms, and return ns by metric."""
     limits = {}
     for pair in pairs:
         metric, _, number = pair.partition(":")

@@ -19,25 +19,15 @@ _FORM = re.compile(r"\s*([a-z0-9]+_?[\w.]*)\s*(>=?)\s*([^\s>=]+)(?:\s+over\s+(\S
 
 @dataclass(frozen=True, slots=True)
 class StopCondition:
-    """One condition.
+    """One condition."""
 
-    Attributes:
-        text: The condition, as it is reported.
-        limit: What holds as long as the run goes on. Of `errors` it is a number of failed requests.
-        over_s: How much of the run before the moment is judged, s; None: all of it.
-    """
-
-    text: str
-    limit: slo.Limit
-    over_s: float | None
+    text: str  # the condition, as it is reported
+    limit: slo.Limit  # what holds as long as the run goes on. Of `errors` it is a number of failed requests.
+    over_s: float | None  # how much of the run before the moment is judged, s; None: all of it
 
     @classmethod
     def parse(cls, text: str) -> tuple[Self, ...]:
-        """Parse conditions separated by commas.
-
-        Raises:
-            BadInput: One cannot be parsed.
-        """
+        """Parse conditions separated by commas."""
         return tuple(cls._one(part) for part in text.split(","))
 
     @classmethod
@@ -81,11 +71,7 @@ class StopCondition:
 
 
 def check(settings: RunFields) -> None:
-    """Check that the conditions of a run can hold during it.
-
-    Raises:
-        BadInput: One is invalid, or can never hold.
-    """
+    """Check that the conditions of a run can hold during it."""
     length_s, requests = _length_s(settings), settings.requests
     for condition in StopCondition.parse(settings.stop_when) if settings.stop_when is not None else ():
         limit, over_s = condition.limit, condition.over_s

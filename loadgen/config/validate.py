@@ -88,11 +88,7 @@ _OUTPUT_RANGES: tuple[tuple[tuple[str, ...], Range], ...] = (
 
 
 def check(settings: RunFields) -> None:
-    """Check every field of a run, and their combinations.
-
-    Raises:
-        BadInput: The first value that cannot be used.
-    """
+    """Check every field of a run, and their combinations."""
     _check_choices(settings)
     _check_ranges(settings, _RUN_RANGES)
     if settings.warm_connections != "auto" and not settings.warm_connections.isdecimal():
@@ -116,11 +112,7 @@ def check(settings: RunFields) -> None:
 
 
 def check_data(settings: DataSettings) -> None:
-    """Check the values that no data set accepts. Each data set checks the rest itself.
-
-    Raises:
-        BadInput: The first value that cannot be used.
-    """
+    """Check the values that no data set accepts. Each data set checks the rest itself."""
     fixed = tuple(name for name in _LENGTHS if not isinstance(getattr(settings, name), str))
     _check_ranges(settings, ((fixed, TOKENS), *_DATA_RANGES))
     parse_ratios(settings.random_range_ratio)
@@ -135,11 +127,7 @@ def check_data(settings: DataSettings) -> None:
 
 
 def check_output(settings: OutputSettings) -> None:
-    """Check what is to be reported and written.
-
-    Raises:
-        BadInput: The first value that cannot be used.
-    """
+    """Check what is to be reported and written."""
     for metric in settings.percentile_metrics.split(","):
         if metric not in (*METRICS, *QUEUE_METRICS):
             known = ",".join((*METRICS, *QUEUE_METRICS))
@@ -180,11 +168,7 @@ def _check_sglang_result(settings: OutputSettings) -> None:
 
 
 def check_page(name: str, path: str | None) -> None:
-    """Check that the name of an HTML page ends in .html.
-
-    Raises:
-        BadInput: The name has another ending.
-    """
+    """Check that the name of an HTML page ends in .html."""
     if path is not None and not path.endswith(".html"):
         raise BadInput(name, f"{path!r} does not end in .html", "write FILE.html")
 
@@ -194,9 +178,6 @@ def check_share(cap: int | None, workers: int, machines: int = 1) -> None:
 
     Args:
         workers: Processes on each machine.
-
-    Raises:
-        BadInput: There are more processes than requests.
     """
     count = workers * machines
     if cap is not None and count > cap:

@@ -9,14 +9,13 @@ SEVERITY = (Colour.RED, Colour.YELLOW)  # the worst first; parts of other colour
 KINDS: dict[Colour, NoteKind] = {Colour.RED: "danger", Colour.YELLOW: "warning"}
 
 
-def answer_badge(parts: Iterable[Part], *, simulated: bool, answer: Colour = Colour.NONE) -> Badge:
-    """Make a badge of parts, one at least: red for failures, amber for caveats, blue for the simulator, else green.
-
-    Args:
-        parts: Those of the answer.
-        simulated: Whether loadgen's own simulator was measured.
-        answer: The colour of the answer itself, which is the title of the page.
-    """
+def answer_badge(
+    parts: Iterable[Part],  # those of the answer
+    *,
+    simulated: bool,  # whether loadgen's own simulator was measured
+    answer: Colour = Colour.NONE,  # the colour of the answer itself, which is the title of the page
+) -> Badge:
+    """Make a badge of parts, one at least: red for failures, amber for caveats, blue for the simulator, else green."""
     (first, worst), *others = sorted(parts, key=lambda part: _rank(part[1]))
     usual: NoteKind = "info" if simulated else "tip"
     text = line(Span(first, Tone.STRONG), *(f" \N{MIDDLE DOT} {other}" for other, _ in others))

@@ -24,15 +24,10 @@ from loadgen.util.atomic_file import write_atomic
 
 @dataclass(frozen=True)
 class SavedFiles:
-    """The files of a run that were written, and those that could not be.
+    """The files of a run that were written, and those that could not be."""
 
-    Attributes:
-        paths: The files that are complete.
-        errors: A message for each of the others, with the flag that asked for it.
-    """
-
-    paths: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)  # the files that are complete
+    errors: list[str] = field(default_factory=list)  # a message for each of the others, with the flag that asked for it
 
     def add(self, name: str, path: str | Path, write: Callable[[], None]) -> None:
         """Write a file that a setting asks for; if it cannot be written, keep the message, and go on."""

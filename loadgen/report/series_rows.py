@@ -23,17 +23,11 @@ FEW_VALUES = f"{MARK} few values; the result of the run has the confidence inter
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A level of a search, or a run of a sweep.
+    """A level of a search, or a run of a sweep."""
 
-    Attributes:
-        judged: The level, whether it meets the SLO, and the values that the SLO limits.
-        runs: The runs at it, one at least.
-        confirms: Whether an SLO is met only if bounds show it.
-    """
-
-    judged: LoadLevel
-    runs: Sequence[Point]
-    confirms: bool
+    judged: LoadLevel  # the level, whether it meets the SLO, and the values that the SLO limits
+    runs: Sequence[Point]  # the runs at it, one at least
+    confirms: bool  # whether an SLO is met only if bounds show it
 
     @property
     def level(self) -> float:

@@ -3,13 +3,11 @@
 from collections.abc import Callable
 
 
-def end_of(holds: Callable[[float], bool], precision: float) -> float:
-    """Return where a condition ends that holds from 0 on.
-
-    Args:
-        holds: Whether the condition holds at a value above 0.
-        precision: How far above the end the result may lie, as a share of it.
-    """
+def end_of(
+    holds: Callable[[float], bool],  # whether the condition holds at a value above 0
+    precision: float,  # how far above the end the result may lie, as a share of it
+) -> float:
+    """Return where a condition ends that holds from 0 on."""
     low, high = 0.0, 1.0
     while holds(high):
         low, high = high, 2 * high

@@ -1,7 +1,6 @@
-"""Quantiles of the chi-square distribution, from the series of the incomplete gamma function.
+"""Quantiles of the chi-square distribution, from the series of the incomplete gamma function."""
 
-SciPy is not installed by default, so they are computed here (Press et al., Numerical Recipes, 3rd ed., 6.2).
-"""
+# SciPy is not installed by default, so they are computed here (Press et al., Numerical Recipes, 3rd ed., 6.2).
 
 import math
 from functools import lru_cache
@@ -17,7 +16,6 @@ def quantile(p: float, df: float) -> float:
 
     Args:
         p: Above 0 and below 1.
-        df: Degrees of freedom, above 0.
     """
     return bisection.end_of(lambda x: _distribution(x, df) < p, PRECISION)
 

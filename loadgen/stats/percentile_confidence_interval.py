@@ -1,11 +1,10 @@
-"""Order statistics: the sample size that a percentile needs, and the confidence interval of a percentile.
+"""Order statistics: the sample size that a percentile needs, and the confidence interval of a percentile."""
 
-Both follow from the binomial distribution of how many of n independent values lie below a percentile, whatever the
-distribution of the values is (e.g. David and Nagaraja, Order Statistics, 2003, section 7.1). Requests that wait in one
-queue are not independent: for 1,000 requests to the simulator's scheduler with 8 slots, the interval of the p99 TTFT
-holds in 97 % of runs at 30 % of capacity, in 73 % at 60 %, in 38 % at 80 %. Gaps between tokens are not independent
-either, because all streams share the engine's steps.
-"""
+# Both follow from the binomial distribution of how many of n independent values lie below a percentile, whatever the
+# distribution of the values is (e.g. David and Nagaraja, Order Statistics, 2003, section 7.1). Requests that wait in
+# one queue are not independent: for 1,000 requests to the simulator's scheduler with 8 slots, the interval of the p99
+# TTFT holds in 97 % of runs at 30 % of capacity, in 73 % at 60 %, in 38 % at 80 %. Gaps between tokens are not
+# independent either, because all streams share the engine's steps.
 
 import math
 from bisect import bisect_left
@@ -17,11 +16,7 @@ _LARGE_VARIANCE = 100.0
 
 
 class SortedValues(Protocol):
-    """Values that can be read by their rank, as a histogram can.
-
-    Attributes:
-        count: Number of values.
-    """
+    """Values that can be read by their rank, as a histogram can."""
 
     @property
     def count(self) -> int: ...  # noqa: D102
@@ -33,11 +28,10 @@ class SortedValues(Protocol):
 def least_samples(p: float) -> int:
     """Return the smallest sample of which, with CONFIDENCE, two or more values lie beyond the `p`-th percentile.
 
-    p90 needs 64, p95 130, p99 662, p99.9 6636; the same below the median. The extremes themselves need 1.
-
     Args:
         p: 0 to 100.
     """
+    # p90 needs 64, p95 130, p99 662, p99.9 6636; the same below the median. The extremes themselves need 1.
     beyond = min(p, 100 - p) / 100
     if beyond <= 0:
         return 1
@@ -54,7 +48,6 @@ def interval(values: SortedValues, p: float) -> tuple[float | None, float | None
     """Return the confidence interval of the `p`-th percentile, with CONFIDENCE.
 
     Args:
-        values: A sample.
         p: 0 to 100.
 
     Returns:

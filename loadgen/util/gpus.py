@@ -24,10 +24,9 @@ def installed() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """Memory of one GPU, bytes: in use by all processes, and in all.
+    """Memory of one GPU, bytes: in use by all processes, and in all."""
 
-    `holders` are the ids of the compute processes on it, as far as they are visible.
-    """
+    # `holders` are the ids of the compute processes on it, as far as they are visible.
 
     used: int
     total: int

@@ -1,7 +1,6 @@
-"""A small HTTP client for probes, scrapes, ready checks and progress reports. It never sends load.
+"""A small HTTP client for probes, scrapes, ready checks and progress reports. It never sends load."""
 
-The standard library's client in a thread: a command imports it in a fifth of the time that aiohttp takes.
-"""
+# The standard library's client in a thread: a command imports it in a fifth of the time that aiohttp takes.
 
 import asyncio
 import base64
@@ -61,21 +60,14 @@ async def get(
 
 async def send_json(
     url: str,
-    body: bytes,
+    body: bytes,  # the JSON; empty: the request has no body
     *,
-    method: str = "POST",
-    headers: dict[str, str],
-    verify_tls: "bool | SSLContext",
+    method: str = "POST",  # POST, or PATCH to change the resource
+    headers: dict[str, str],  # headers in addition to the content type
+    verify_tls: "bool | SSLContext",  # whether to verify certificates, or the TLS context to verify them with
     timeout_s: float = 60.0,
 ) -> Reply:
     """Send a request with a JSON body, and return the response of any status.
-
-    Args:
-        body: The JSON; empty: the request has no body.
-        method: POST, or PATCH to change the resource.
-        headers: Headers in addition to the content type.
-        verify_tls: Whether to verify certificates, or the TLS context to verify them with.
-        timeout_s: Limit for the whole exchange, s.
 
     Raises:
         Unreachable: As `get`.

@@ -7,10 +7,9 @@ from loadgen.util.terminal_text import printable_lines
 
 
 class ToStderr(logging.Handler):
-    """Writes to the current `sys.stderr`, with control characters escaped: a message may contain text of a server.
+    """Writes to the current `sys.stderr`, with control characters escaped: a message may contain text of a server."""
 
-    While a live view is drawn there, lines go above it.
-    """
+    # While a live view is drawn there, lines go above it.
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record."""

@@ -11,6 +11,8 @@ UNKNOWN = "n/a"
 LONG_MS = 10_000.0  # latencies from here on are shown in seconds
 TIME_UNITS_S = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # of `parse_seconds`
 
+# What parses a text raises a ValueError with the reason where it cannot.
+
 
 def percentile(p: float) -> str:
     """Format the name of a percentile: 99.0 -> "p99", 99.9 -> "p99.9"."""
@@ -136,11 +138,7 @@ def clock_time(seconds: float) -> str:
 
 
 def parse_number(text: str) -> float:
-    """Parse a number. Infinity must be written as such: a number too large for a float is an error.
-
-    Raises:
-        ValueError: With the reason.
-    """
+    """Parse a number. Infinity must be written as such: a number too large for a float is an error."""
     try:
         value = float(text)
     except ValueError:
@@ -151,21 +149,15 @@ def parse_number(text: str) -> float:
 
 
 def parse_whole_number(text: str) -> int:
-    """Parse a whole number of digits alone, without a sign.
-
-    Raises:
-        ValueError: With the reason.
-    """
+    """Parse a whole number of digits alone, without a sign."""
     if not (text.isascii() and text.isdecimal()):
         raise ValueError(f"{text!r} is not a whole number")
     return int(text)
 
 
 def parse_range(text: str, parse: Callable[[str], N]) -> tuple[N, N] | None:
-    """Parse a number, or MIN:MAX, and return both ends; None if it is neither, or MIN is above MAX.
-
-    `parse` parses one number, and raises ValueError for what is none.
-    """
+    """Parse a number, or MIN:MAX, and return both ends; None if it is neither, or MIN is above MAX."""
+    # `parse` parses one number, and raises ValueError for what is none.
     low, colon, high = text.partition(":")
     try:
         ends = parse(low), parse(high if colon else low)
@@ -175,11 +167,7 @@ def parse_range(text: str, parse: Callable[[str], N]) -> tuple[N, N] | None:
 
 
 def parse_share(text: str) -> float:
-    """Parse a share of 1 and return it: 0.25, 25%. Its range is not checked.
-
-    Raises:
-        ValueError: With the reason.
-    """
+    """Parse a share of 1 and return it: 0.25, 25%. Its range is not checked."""
     digits = text.strip().removesuffix("%")
     try:
         share = parse_number(digits)
@@ -189,11 +177,7 @@ def parse_share(text: str) -> float:
 
 
 def parse_seconds(text: str) -> float:
-    """Parse a time and return seconds: 30, 30s, 500ms, 2m, 1h.
-
-    Raises:
-        ValueError: With the reason.
-    """
+    """Parse a time and return seconds: 30, 30s, 500ms, 2m, 1h."""
     text = text.strip()
     unit = max((unit for unit in TIME_UNITS_S if text.endswith(unit)), key=len)
     digits = text.removesuffix(unit)

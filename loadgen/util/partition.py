@@ -5,14 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Partition:
-    """Every `count`-th session (or single request) of a run, starting with number `index`.
+    """Every `count`-th session (or single request) of a run, starting with number `index`."""
 
-    Attributes:
-        index: 0 <= index < count.
-        count: How many partitions the run has.
-    """
-
-    index: int = 0
+    index: int = 0  # 0 <= index < count
     count: int = 1
 
     def split(self, index: int, count: int) -> "Partition":

@@ -14,7 +14,6 @@ def find(group: str, name: str) -> Any:
 
     Args:
         group: The entry-point group without its leading `loadgen.`: "engines", "launchers".
-        name: That of the entry point.
 
     Raises:
         BadInput: No installed package offers it, or it cannot be imported.

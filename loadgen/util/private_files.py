@@ -12,19 +12,19 @@ from loadgen.errors import BadInput
 _BUFFER = 1 << 16
 
 
-def opener(path: str, flags: int, *, locks: bool = False) -> int:
+def opener(
+    path: str,
+    flags: int,  # those of `os.open`
+    *,
+    locks: bool = False,  # whether to lock the file until it is closed
+) -> int:
     """Open a file with mode 0600, also where it existed with another mode: for `open(path, "wb", opener=opener)`.
-
-    A path that is not a regular file (a device, a pipe) is opened without a change of its mode, and not locked.
-
-    Args:
-        flags: Those of `os.open`.
-        locks: Whether to lock the file until it is closed.
 
     Raises:
         BlockingIOError: Another process has locked it. It has not changed.
         OSError: The file cannot be opened, or belongs to another user. It has not changed.
     """
+    # A path that is not a regular file (a device, a pipe) is opened without a change of its mode, and not locked.
     descriptor = os.open(path, flags & ~os.O_TRUNC, 0o600)
     try:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -1,7 +1,6 @@
-"""Source addresses of connections: which local address each connection uses, so that it finds a free local port.
+"""Source addresses of connections: which local address each connection uses, so that it finds a free local port."""
 
-To one server an address has about 28,000 local ports by default. Each further local address has as many again.
-"""
+# To one server an address has about 28,000 local ports by default. Each further local address has as many again.
 
 import contextlib
 import errno
@@ -30,11 +29,7 @@ BIND_ADDRESS_NO_PORT, LOCAL_PORT_RANGE = 24, 51
 
 
 def parse(text: str | None) -> tuple[Address, ...]:
-    """Parse --source-address, "A,B"; None gives no addresses.
-
-    Raises:
-        BadInput: A word is not an address, an address comes twice, or both families occur.
-    """
+    """Parse --source-address, "A,B"; None gives no addresses."""
     found: list[Address] = []
     for word in map(str.strip, text.split(",") if text is not None else ()):
         try:
@@ -49,11 +44,7 @@ def parse(text: str | None) -> tuple[Address, ...]:
 
 
 def check(addresses: Sequence[Address], hosts: Sequence[str]) -> None:
-    """Check that a socket can be bound to each address, and that its family is the one of each host.
-
-    Raises:
-        BadInput: An address is not one of this machine, or of another family than a host.
-    """
+    """Check that a socket can be bound to each address, and that its family is the one of each host."""
     for address in addresses:
         for host in hosts:
             with contextlib.suppress(ValueError):  # a name, which may have addresses of both families
@@ -83,16 +74,15 @@ def count_addresses(addresses: Sequence[Address], host: str) -> int:
 
 
 class SourceAddresses:
-    """Creates the sockets of connections to one server, bound to each of the given addresses in turn.
+    """Creates the sockets of connections to one server, bound to each of the given addresses in turn."""
 
-    Without addresses the system chooses. Many connections to a server on this machine use further loopback addresses.
+    # Without addresses the system chooses. Many connections to a server on this machine use further loopback addresses.
 
-    Args:
-        addresses: Addresses of this machine, of one family.
-        stripe: The partition of the worker that opens the connections.
-    """
-
-    def __init__(self, addresses: Sequence[Address] = (), stripe: Partition = WHOLE) -> None:
+    def __init__(
+        self,
+        addresses: Sequence[Address] = (),  # addresses of this machine, of one family
+        stripe: Partition = WHOLE,  # the partition of the worker that opens the connections
+    ) -> None:
         self._addresses, self._sockets = tuple(addresses), stripe.index if addresses else 0
         self._per_loopback = max(1, min(CONNECTIONS_PER_LOOPBACK, machine.max_connections_by_ports()) // stripe.count)
         first, last = machine.local_ports() or (0, 0)  # 0, 0: the system's own
@@ -142,7 +132,6 @@ def _bind(sock: socket.socket, address: Address) -> None:
 
 
 def _set_option(sock: socket.socket, option: int, value: bytes) -> None:
-    """Set a socket option of Linux, where the kernel has it."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             sock.setsockopt(socket.IPPROTO_IP, option, value)

@@ -4,13 +4,9 @@ from pathlib import Path
 
 
 class TailReader:
-    """Reads the lines that were appended to a file since the last call.
+    """Reads the lines that were appended to a file since the last call."""
 
-    Args:
-        path: The file. It need not exist yet.
-    """
-
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path) -> None:  # the file need not exist yet
         self._path, self._offset = path, 0
 
     def lines(self) -> list[bytes]:

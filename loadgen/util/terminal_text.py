@@ -33,15 +33,10 @@ def has_colours(stream: TextIO) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Where a text is shown; by default in a file, as it is.
+    """Where a text is shown; by default in a file, as it is."""
 
-    Attributes:
-        has_colours: Whether it shows colours.
-        columns: How wide it is; None: a line may have any length.
-    """
-
-    has_colours: bool = False
-    columns: int | None = None
+    has_colours: bool = False  # whether it shows colours
+    columns: int | None = None  # how wide it is; None: a line may have any length
 
     @classmethod
     def of(cls, stream: TextIO) -> Self:
@@ -76,10 +71,8 @@ def truncate(text: str, room: int) -> str:
 
 
 def wrap(text: str, room: int, indent: str = "") -> Iterator[str]:
-    """Yield the lines of a printable text wrapped to `room` columns, between words where possible.
-
-    Each line but the first begins with `indent`.
-    """
+    """Yield the lines of a printable text wrapped to `room` columns, between words where possible."""
+    # Each line but the first begins with `indent`.
     before = ""
     while text:
         line = _fit_words(text, room - len(before)) or text[0]

@@ -166,7 +166,6 @@ def _write(arguments: argparse.Namespace, found: "JudgedComparison") -> None:
 
 
 def _with_gate(document: "Document", demands: "Sequence[Demand]") -> "Document":
-    """Put the gate behind the answer of a page, if conditions were given."""
     from loadgen.report.ci_summary import gate_blocks
 
     if not demands:

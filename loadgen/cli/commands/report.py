@@ -118,7 +118,6 @@ def _parser() -> OneLineParser:
 
 
 def _print_fixed(name: str, paths: Sequence[str], text: Callable[[], str]) -> int:
-    """Print what depends on no result."""
     if paths:
         raise BadInput(name, f"takes no file, and {paths[0]} is given", "leave one of the two out")
     sys.stdout.write(text())
@@ -148,11 +147,7 @@ def _read(path: str, form: str | None) -> "tuple[list[dict[str, Any]], list[Tool
 
 
 def _of_each(found: "Found", make: "Callable[[str, RunResult | Series], T]") -> "Iterator[tuple[str, list[T]]]":
-    """Yield each file, and what is made of its path and each of its results.
-
-    Raises:
-        BadInput: A result is not whole.
-    """
+    """Yield each file, and what is made of its path and each of its results."""
     from loadgen.report import from_dict
     from loadgen.runner import run_result
 

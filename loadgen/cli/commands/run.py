@@ -33,11 +33,7 @@ def main(argv: list[str]) -> int:
 
 
 def measure(given: dict[str, Any]) -> int:
-    """Execute the run that these settings ask for, or the several; returns the exit code.
-
-    Args:
-        given: What the flags give, by the names of settings.
-    """
+    """Execute the run that these settings ask for, or the several; returns the exit code."""
     plot = given.pop("plot", None)
     swept, runs = run_settings.swept(given)
     from loadgen.workload import endpoints
@@ -132,11 +128,7 @@ def burstiness_warning(given: dict[str, Any], runs: Sequence[RunSettings]) -> st
 
 
 def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
-    """Execute one run per rate, or per concurrency, at the same server; returns the most severe exit code.
-
-    Args:
-        name: The setting that differs.
-    """
+    """Execute runs that differ in the setting `name`, at the same server; returns the most severe exit code."""
     from loadgen.cli.import_guard import single_threaded
 
     with single_threaded():

@@ -39,11 +39,7 @@ FLAGS = (
 
 
 def applied(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with the sessions that the flags ask for.
-
-    Raises:
-        BadInput: The flags cannot be met.
-    """
+    """Return the settings with the sessions that the flags ask for."""
     found = dict(settings)
     said, limit = found.get(MARKER, {}), found.get(LIMIT)
     if not said.get(FLAG):
@@ -113,7 +109,6 @@ def _requests(sessions: int, low: int, high: int, found: Mapping[str, Any]) -> i
 
 
 def _check_turns(limit: int, found: Mapping[str, Any], *, low: int, high: int, first: int, further: int) -> None:
-    """Check that the longest session fits into the context."""
     answer = found.get("random_output_len", DataSettings.random_output_len)
     room = limit - found.get("random_prefix_len", 0) - first - answer
     fit = 1 + max(room, -1) // (further + answer)

@@ -31,11 +31,7 @@ def defaults(given: Given) -> dict[str, Any]:
 
 
 def applied(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with the groups, lengths and turns of the flags.
-
-    Raises:
-        BadInput: A value is out of range, or flags exclude each other.
-    """
+    """Return the settings with the groups, lengths and turns of the flags."""
     if settings["dataset_name"] != PREFIX_REPETITION:
         return settings
     found, own = dict(settings), settings.get(MARKER, {})
@@ -57,7 +53,6 @@ def applied(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _prompts(settings: Given) -> int:
-    """Return the requests of all groups, with all their turns."""
     own = settings.get(MARKER, {})
     groups, per_group = settings.get(COUNT, GROUPS), own.get("--gsp-prompts-per-group", PER_GROUP)
     requests: int = groups * per_group * own.get("--gsp-num-turns", 1)

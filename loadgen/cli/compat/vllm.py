@@ -40,11 +40,7 @@ def server(given: Given) -> dict[str, Any]:
 
 
 def without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings without a file that vLLM does not read.
-
-    Raises:
-        BadInput: A flag of images is invalid.
-    """
+    """Return the settings without a file that vLLM does not read."""
     found = vllm_images.with_images(settings)
     if found.get(TIMELINE):  # the page of the run stands for it
         name = Path(found.get("result_filename") or "vllm.json")
@@ -59,11 +55,7 @@ def without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with which bodies and prompts are those of vLLM's own tool.
-
-    Raises:
-        BadInput: The backend is unknown, or a flag of images is invalid.
-    """
+    """Return the settings with which bodies and prompts are those of vLLM's own tool."""
     return vllm_load.as_sent(without_ignored(settings), templated=not settings.get(SKIPPED))
 
 

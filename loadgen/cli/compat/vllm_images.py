@@ -28,11 +28,7 @@ FLAGS = (
 
 
 def with_images(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with the number and the sizes of images that the flags mean.
-
-    Raises:
-        BadInput: A value is invalid, asks for videos, or has no effect.
-    """
+    """Return the settings with the number and the sizes of images that the flags mean."""
     found = dict(settings)
     own: Given = found.get(GIVEN, {})
     if not own:
@@ -48,7 +44,6 @@ def with_images(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _count(base: int, ratio: float, limit: int) -> str:
-    """Return the range that vLLM draws the number of images from."""
     Range("0 or more", 0).check(BASE, base)
     SHARE.check(RATIO, ratio)
     fewest, most = math.floor(base * (1 - ratio)), min(limit, math.ceil(base * (1 + ratio)))

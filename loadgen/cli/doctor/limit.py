@@ -14,17 +14,12 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One limit of the machine.
-
-    Attributes:
-        state: Whether it is high enough.
-        bounds: What the value means for a run.
-    """
+    """One limit of the machine."""
 
     name: str
     state: State
     value: str
-    bounds: str
+    bounds: str  # what the value means for a run
     remedy: str
 
 

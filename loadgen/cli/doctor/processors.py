@@ -16,11 +16,7 @@ _CLOCK = "sys/devices/system/clocksource/clocksource0"
 
 
 def limits(root: Path, before: CpuTimes, after: CpuTimes) -> list[Limit]:
-    """Return the limits of the processors.
-
-    Args:
-        before, after: Two readings of CPU times, some time apart.
-    """
+    """Return the limits of the processors."""
     own = cores(root)
     return [own, others(before, after), steal(before, after), governor(root), quota(root), throttled(root), clock(root)]
 

@@ -1,7 +1,6 @@
-"""The command line of benchmark-runner: flags that are used, that have no effect, and that are refused.
+"""The command line of benchmark-runner: flags that are used, that have no effect, and that are refused."""
 
-It covers all versions of benchmark-runner, from the first to the one based on guidellm 0.7.
-"""
+# It covers all versions of benchmark-runner, from the first to the one based on guidellm 0.7.
 
 import argparse
 from collections.abc import Sequence
@@ -54,11 +53,7 @@ SPELLINGS = "limit_flags"
 
 
 def parse(argv: Sequence[str]) -> dict[str, Any]:
-    """Parse `argv` into values by flag name, with underscores; flags that are not given are left out.
-
-    Raises:
-        BadInput: A flag is unknown or refused, or a value is wrong.
-    """
+    """Parse `argv` into values by flag name, with underscores; flags that are not given are left out."""
     given = vars(_parser().parse_args(list(argv)))
     for flag, remedy in REFUSED.items():
         if name_of(flag) in given:

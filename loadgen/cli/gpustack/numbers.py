@@ -6,11 +6,7 @@ from loadgen.errors import BadInput
 
 
 def number(given: Any, field: str) -> float:
-    """Read a number.
-
-    Raises:
-        BadInput: It is none.
-    """
+    """Read a number."""
     try:
         return float(given)
     except (TypeError, ValueError, OverflowError) as error:
@@ -18,11 +14,7 @@ def number(given: Any, field: str) -> float:
 
 
 def whole_number(given: Any, field: str) -> int:
-    """Read a whole number.
-
-    Raises:
-        BadInput: It is none.
-    """
+    """Read a whole number."""
     found = number(given, field)
     if not found.is_integer():
         raise BadInput(field, f"{given!r} is not a whole number", "give a whole number")

@@ -34,9 +34,6 @@ def resolve(name_or_file: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
     Returns:
         Values by flag name, as `arguments.parse` returns them, and fields of `RunSettings`.
-
-    Raises:
-        BadInput: There is no such preset or profile, or a value is wrong.
     """
     found = presets.profile_file(name_or_file)
     if found is None:

@@ -1,7 +1,6 @@
-"""Ramp: the points of a job, and why its search ended, in the files that GPUStack reads beside the summaries.
+"""Ramp: the points of a job, and why its search ended, in the files that GPUStack reads beside the summaries."""
 
-`ID__ramp.json` is written when a search has ended, `ID__curve.json` when all stages have.
-"""
+# `ID__ramp.json` is written when a search has ended, `ID__curve.json` when all stages have.
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,20 +18,15 @@ POINTS, SECONDS, CONVERGED, BROKEN = "budget_points", "budget_seconds", "converg
 
 @dataclass
 class Ramp:
-    """The points of a search by load, and how the search ended.
-
-    Attributes:
-        points: By load, in the order in which the loads were first tried.
-        beyond_capacity: The loads that failed because the server could not do more.
-        spent_s: How long the search took, s.
-        out_of_time: Whether it ended because its time was over.
-    """
+    """The points of a search by load, and how the search ended."""
 
     auto_tune: AutoTune
+    # by load, in the order in which the loads were first tried
     points: dict[float, dict[str, Any]] = field(default_factory=dict)
+    # the loads that failed because the server could not do more
     beyond_capacity: set[float] = field(default_factory=set)
-    spent_s: float = 0.0
-    out_of_time: bool = False
+    spent_s: float = 0.0  # how long the search took, s
+    out_of_time: bool = False  # whether it ended because its time was over
 
     def add(self, load: float, summary: dict[str, Any]) -> Path:
         """Keep a point, in place of an earlier one of the same load; returns the path of its summary."""
@@ -70,7 +64,6 @@ class Ramp:
         _write(tuned.summary, "ramp", facts)
 
     def _reasons(self, found: Found, fails: float | None, runs: int) -> tuple[str, str]:
-        """Return what bounds the highest load, and why the search ended."""
         tuned = self.auto_tune
         budget = SECONDS if self.out_of_time else POINTS if runs >= tuned.max_points else BROKEN
         if fails is None:
@@ -87,7 +80,6 @@ def point(summary: dict[str, Any], load: float, index: int) -> dict[str, Any]:
 
     Args:
         load: Requests per second, or requests in flight.
-        index: The number of the point, from 0.
     """
     (benchmark,) = summary["benchmarks"]
     metrics = benchmark["metrics"]

@@ -18,43 +18,30 @@ MS = 1e6  # ns
 
 @dataclass
 class Requests:
-    """The numbers of all requests of one status; times are CLOCK_MONOTONIC ns.
+    """The numbers of all requests of one status; times are CLOCK_MONOTONIC ns."""
 
-    `start` to `events` have an entry for each request, `first` to `tpot_tokens` and the arrays for each with a token,
-    `itl_ms` and `itl_tokens` for each with two.
+    # `start` to `events` have an entry for each request, `first` to `tpot_tokens` and the arrays for each with a token,
+    # `itl_ms` and `itl_tokens` for each with two.
 
-    Attributes:
-        start: When the request was sent; if it could not be sent, when its slot was free.
-        end: When it was closed.
-        prompt_tokens: As counted by the server, or else the expected ones.
-        events: Events that bear tokens.
-        first: The time of the first token.
-        tpot_ms: From sent to the last token, divided by the output tokens.
-        itl_ms: From the first to the last token, divided by the output tokens after the first.
-        itl_tokens: Output tokens after the first.
-        token_times: The times of events.
-        token_counts: The tokens of each event.
-        gaps_ms: The gaps between events.
-        samples: The first SAMPLES records.
-    """
-
+    # when the request was sent; if it could not be sent, when its slot was free
     start: list[int] = field(default_factory=list)
-    end: list[int] = field(default_factory=list)
+    end: list[int] = field(default_factory=list)  # when it was closed
     latency_s: list[float] = field(default_factory=list)
-    prompt_tokens: list[int] = field(default_factory=list)
+    prompt_tokens: list[int] = field(default_factory=list)  # as counted by the server, or else the expected ones
     output_tokens: list[int] = field(default_factory=list)
-    events: list[int] = field(default_factory=list)
+    events: list[int] = field(default_factory=list)  # events that bear tokens
     ttft_ms: list[float] = field(default_factory=list)
-    first: list[int] = field(default_factory=list)
+    first: list[int] = field(default_factory=list)  # the time of the first token
     first_prompts: list[int] = field(default_factory=list)
-    tpot_ms: list[float] = field(default_factory=list)
+    tpot_ms: list[float] = field(default_factory=list)  # from sent to the last token, divided by the output tokens
     tpot_tokens: list[int] = field(default_factory=list)
+    # from the first to the last token, divided by the output tokens after the first
     itl_ms: list[float] = field(default_factory=list)
-    itl_tokens: list[int] = field(default_factory=list)
-    token_times: list[NDArray[np.int64]] = field(default_factory=list)
-    token_counts: list[NDArray[np.float64]] = field(default_factory=list)
-    gaps_ms: list[NDArray[np.float64]] = field(default_factory=list)
-    samples: list[Record] = field(default_factory=list)
+    itl_tokens: list[int] = field(default_factory=list)  # output tokens after the first
+    token_times: list[NDArray[np.int64]] = field(default_factory=list)  # the times of events
+    token_counts: list[NDArray[np.float64]] = field(default_factory=list)  # the tokens of each event
+    gaps_ms: list[NDArray[np.float64]] = field(default_factory=list)  # the gaps between events
+    samples: list[Record] = field(default_factory=list)  # the first SAMPLES records
 
     def add(self, record: Record) -> None:
         """Add a request that was sent, or could not be."""

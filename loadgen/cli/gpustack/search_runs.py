@@ -34,11 +34,7 @@ OUT_OF_TIME = "--max-total-seconds are over"
 
 
 class SearchRuns:
-    """The runs of one search.
-
-    Args:
-        job: A job with a search.
-    """
+    """The runs of one search."""
 
     def __init__(self, job: Job) -> None:
         assert job.auto_tune is not None

@@ -26,11 +26,7 @@ SATURATED = "requests pile up, and --detect-saturation ends the run"
 
 
 class StepRuns:
-    """The runs of one job.
-
-    Args:
-        job: A job without a search.
-    """
+    """The runs of one job."""
 
     def __init__(self, job: Job) -> None:
         self._job, self._reporter = job, Reporter(job.progress)

@@ -1,7 +1,6 @@
-"""The summary of a run in guidellm's JSON format, which GPUStack reads; a function of the records.
+"""The summary of a run in guidellm's JSON format, which GPUStack reads; a function of the records."""
 
-docs/benchmark-runner.md defines each field.
-"""
+# docs/benchmark-runner.md defines each field.
 
 import time
 from collections.abc import Callable
@@ -84,11 +83,7 @@ def summarize(
 
 
 def coverage(path: Path, summary: dict[str, Any], log: str) -> str:
-    """Return which requests a summary counts, in a line for the job's log; empty if it counts all.
-
-    Args:
-        log: What the log counts.
-    """
+    """Return which requests a summary counts, in a line for the job's log; empty if it counts all."""
     (benchmark,) = summary["benchmarks"]
     counted = benchmark["metrics"]["request_totals"]["total"]
     made = benchmark["scheduler_metrics"]["requests_made"]["total"]
@@ -98,16 +93,13 @@ def coverage(path: Path, summary: dict[str, Any], log: str) -> str:
 
 
 def metrics(
-    found: dict[str, Requests], made: dict[str, Requests], start: int, end: int
+    found: dict[str, Requests],  # the requests that count, by status, and all of them as "total"
+    # all requests, in the same way: what they did between `start` and `end` is part of the rates
+    made: dict[str, Requests],
+    start: int,  # when the first that counts was sent, ns
+    end: int,  # when the last of them was closed, ns
 ) -> dict[str, dict[str, Distribution]]:
-    """Return all distributions, by metric and status.
-
-    Args:
-        found: The requests that count, by status, and all of them as "total".
-        made: All requests, in the same way: what they did between `start` and `end` is part of the rates.
-        start: When the first that counts was sent, ns.
-        end: When the last of them was closed, ns.
-    """
+    """Return all distributions, by metric and status."""
     of_time: dict[str, Callable[[Requests], Distribution]] = {
         "requests_per_second": lambda r: _rates(r.end, np.ones(len(r.end)), start, end),
         "request_concurrency": lambda r: _concurrency(r, start, end),

@@ -10,11 +10,7 @@ HANDLERS = (CHAT_ENDPOINT, "chat_completions", "chat_completions_with_reasoning"
 
 
 def settings_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of `RunSettings` for the server.
-
-    Raises:
-        BadInput: The server is missing, or a flag is not supported.
-    """
+    """Return the fields of `RunSettings` for the server."""
     backend = dict(given.get("backend_kwargs", {}))
     url = given.get("target") or backend.pop("target", None)
     if not url:

@@ -16,14 +16,10 @@ MODES = ("requests", "duration", "prefer_requests", "prefer_duration")
 
 @dataclass(frozen=True, slots=True)
 class Transient:
-    """One phase. The default is none.
+    """One phase. The default is none."""
 
-    Attributes:
-        amount: Requests or seconds from 1 on; below 1: a share of the run.
-        mode: requests or duration: what is counted. With "prefer_" the other one, if the run has no such limit.
-    """
-
-    amount: float = 0.0
+    amount: float = 0.0  # requests or seconds from 1 on; below 1: a share of the run
+    # requests or duration: what is counted. With "prefer_" the other one, if the run has no such limit.
     mode: str = DEFAULT_MODE
 
     @classmethod
@@ -32,9 +28,6 @@ class Transient:
 
         Args:
             given: A number, or an object with `percent` or `value`, and `mode`; None: no phase.
-
-        Raises:
-            BadInput: It is neither.
         """
         if given is None:
             return cls()
@@ -70,11 +63,7 @@ class Transients:
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> "Transients":
-        """Return the phases of a command line, as `arguments.parse` returns it.
-
-        Raises:
-            BadInput: A value is wrong.
-        """
+        """Return the phases of a command line, as `arguments.parse` returns it."""
         return cls(*(Transient.parse(f"--{name}", given.get(name)) for name in ("warmup", "cooldown")))
 
     def check(self, settings: RunSettings) -> None:

@@ -1,8 +1,7 @@
-"""The frame of the live view: the progress of a run as lines of styled text; a pure function of that progress.
+"""The frame of the live view: the progress of a run as lines of styled text; a pure function of that progress."""
 
-Columns keep their places however large the numbers grow. On a narrow terminal columns and notes are dropped from the
-right; on a low one the least important rows are dropped.
-"""
+# Columns keep their places however large the numbers grow. On a narrow terminal columns and notes are dropped from the
+# right; on a low one the least important rows are dropped.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -40,13 +39,9 @@ Line = list[tuple[str, str]]  # pieces of text, each with its style
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of the frame.
+    """A row of the frame."""
 
-    Attributes:
-        rank: Rows of the highest rank are dropped first; rank 0 is never dropped.
-    """
-
-    rank: int
+    rank: int  # rows of the highest rank are dropped first; rank 0 is never dropped
     line: Line
 
 
@@ -253,7 +248,6 @@ def _row(
 
 
 def _joined(parts: Sequence[Part], width: int) -> Iterator[Line]:
-    """Join parts to lines, which end between two of them."""
     line: Line = []
     for text, colour in parts:
         separator = SEPARATOR if line else ""

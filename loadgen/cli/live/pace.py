@@ -8,16 +8,12 @@ from loadgen.metrics.progress import Progress
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Rates per second.
-
-    Attributes:
-        tokens: Output tokens as they arrive, also of requests in flight and of failed ones.
-    """
+    """Rates per second."""
 
     due: float
     sent: float
     ended: float
-    tokens: float
+    tokens: float  # output tokens as they arrive, also of requests in flight and of failed ones
 
     @classmethod
     def between(cls, before: Progress, after: Progress) -> Self | None:

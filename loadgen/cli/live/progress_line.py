@@ -27,11 +27,7 @@ class Cadence:
         self._next_s = clock() + first_after_s
 
     def due(self, *, begins: bool = False) -> bool:
-        """Whether an update is due now; if so, the next one is due `every_s` later.
-
-        Args:
-            begins: A new phase begins, so that an update is due in any case.
-        """
+        """Whether an update is due now, as when a phase begins; if so, the next one is due `every_s` later."""
         now_s = self._clock()
         if not begins and now_s < self._next_s:
             return False
@@ -40,14 +36,11 @@ class Cadence:
 
 
 class ProgressLine:
-    """Shows how far a task is: redraws one line on a terminal, and prints a new line every two seconds elsewhere.
-
-    Args:
-        text: Makes the line from the count of what is done and the seconds since the start.
-    """
+    """Shows how far a task is: redraws one line on a terminal, and prints a new line every two seconds elsewhere."""
 
     def __init__(
         self,
+        # makes the line from the count of what is done and the seconds since the start
         text: Callable[[int, float], str],
         *,
         quiet: bool = False,

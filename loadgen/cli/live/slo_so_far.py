@@ -24,22 +24,14 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LimitSoFar:
-    """A limit, and what the run shows of it.
-
-    Attributes:
-        value: In ms, or a share of 1; None: not measured; inf: it lies among failed requests.
-        state: Met, missed, too close to the limit for a sketch to tell, or too few requests to tell.
-        requests: How many requests it is taken from.
-        needed: How many the statistic needs.
-        scheduled: How many the run has; 0 if that is not known.
-    """
+    """A limit, and what the run shows of it."""
 
     limit: Limit
-    value: float | None
-    state: State
-    requests: int
-    needed: int
-    scheduled: int = 0
+    value: float | None  # in ms, or a share of 1; None: not measured; inf: it lies among failed requests
+    state: State  # met, missed, too close to the limit for a sketch to tell, or too few requests to tell
+    requests: int  # how many requests it is taken from
+    needed: int  # how many the statistic needs
+    scheduled: int = 0  # how many the run has; 0 if that is not known
 
     @property
     def is_within(self) -> bool:
@@ -55,13 +47,15 @@ class LimitSoFar:
 
 
 class _Values:
-    """The latencies of a distribution by rank, with failed requests as infinite values.
+    """The latencies of a distribution by rank, with failed requests as infinite values."""
 
-    Args:
-        latency_ns: Returns the latency of a rank, ns: as near as the sketch has it, or a bound of its bucket.
-    """
-
-    def __init__(self, sketch: Sketch, failed: int, latency_ns: Callable[[int], float]) -> None:
+    def __init__(
+        self,
+        sketch: Sketch,
+        failed: int,
+        # returns the latency of a rank, ns: as near as the sketch has it, or a bound of its bucket
+        latency_ns: Callable[[int], float],
+    ) -> None:
         self._latency_ns, self._latencies, self.count = latency_ns, sketch.count, sketch.count + failed
 
     def value_at_rank(self, rank: int, /) -> float:
@@ -79,10 +73,8 @@ class _Values:
 
 
 def slo_so_far(limits: str, progress: Progress) -> Iterator[LimitSoFar]:
-    """Judge each limit of an SLO by what has ended so far, as the report judges a whole run.
-
-    A percentile of too few requests is missed where its interval lies beyond the limit, and else too few.
-    """
+    """Judge each limit of an SLO by what has ended so far, as the report judges a whole run."""
+    # A percentile of too few requests is missed where its interval lies beyond the limit, and else too few.
     # Turns that were never sent are among the cancelled, where `among` expects them.
     failures = Failures.among({"ok": progress.ok, **progress.failures}, progress.never_due)
     for limit in slo.required_limits(limits):

@@ -23,11 +23,7 @@ TAIL_BYTES = 4096
 
 
 class StudyLines:
-    """Prints a line for each start and each decision.
-
-    Args:
-        plan: The plan with the expected winners.
-    """
+    """Prints a line for each start and each decision."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -130,10 +126,8 @@ def study_view(plan: Plan, *, lines: bool) -> Iterator[StudyLines | StudyScreen]
 
 
 def study_time_left(walk: Walk, plan: Plan) -> str:
-    """Estimate the time that is left from the number of starts that are left and the mean time of those so far.
-
-    Waits for a quiet machine are apart: only how long they can be is known.
-    """
+    """Estimate the time that is left from the number of starts that are left and the mean time of those so far."""
+    # Waits for a quiet machine are apart: only how long they can be is known.
     findings = walk.found()
     trials = findings.trials
     done = {found.step.name: sum(len(arm.trials) for arm in found.arms) for found in findings.steps}

@@ -15,13 +15,9 @@ T = TypeVar("T")
 
 
 class Interrupts:
-    """Handles signals: the first Ctrl-C drains the run; a second one, SIGTERM or SIGHUP ends it at once.
+    """Handles signals: the first Ctrl-C drains the run; a second one, SIGTERM or SIGHUP ends it at once."""
 
-    While no run is measured, each of them cancels the command.
-
-    Attributes:
-        count: Signals received so far.
-    """
+    # While no run is measured, each of them cancels the command.
 
     def __init__(self) -> None:
         self.count = 0

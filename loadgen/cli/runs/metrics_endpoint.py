@@ -58,13 +58,9 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 class Metrics:
-    """The metrics of the current run.
+    """The metrics of the current run."""
 
-    Args:
-        clock: Returns the time in seconds.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:  # s
         self._progress, self._clock = Progress(PHASES[0]), clock
         self._identity: dict[str, str] = {}
         self._scrapes_s: list[float] = []  # the times of the last two
@@ -130,14 +126,12 @@ def _families(progress: Progress, identity: Mapping[str, str]) -> Iterator[str]:
         yield _family(f"{name}_seconds", "histogram", parts)
 
 
-def _family(name: str, kind: str, values: Mapping[str, float | None]) -> str:
-    """Return the lines of a metric; none if it has no value.
-
-    Args:
-        name: A key of HELP.
-        kind: The type, as the format spells it.
-        values: By what follows the name in the lines: a suffix, labels, or nothing.
-    """
+def _family(
+    name: str,  # a key of HELP
+    kind: str,  # the type, as the format spells it
+    values: Mapping[str, float | None],  # by what follows the name in the lines: a suffix, labels, or nothing
+) -> str:
+    """Return the lines of a metric; none if it has no value."""
     lines = [f"loadgen_{name}{rest} {float(value)}\n" for rest, value in values.items() if value is not None]
     head = f"# HELP loadgen_{name} {HELP[name]}\n# TYPE loadgen_{name} {kind}\n"
     return head + "".join(lines) if lines else ""
@@ -178,11 +172,10 @@ def identity(server: "Server") -> dict[str, str]:
 def serve_metrics(settings: RunSettings) -> Iterator[Metrics]:
     """Serve metrics while the context lasts, if --prometheus asks for it; yields them.
 
-    On leaving, and outside of any event loop, wait for a regular scraper to fetch the final values.
-
     Raises:
         BadInput: The address cannot be listened on.
     """
+    # On leaving, and outside of any event loop, wait for a regular scraper to fetch the final values.
     metrics = Metrics()
     if settings.prometheus is None:
         yield metrics

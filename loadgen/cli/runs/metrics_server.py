@@ -16,17 +16,19 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 class MetricsServer(ThreadingMixIn, WSGIServer):
     """Answers every GET with the metrics, each in a thread of its own.
 
-    Args:
-        host: A name or an address of this machine.
-        scrape: Returns a context with the text of the metrics, which ends once it is written to the socket.
-
     Raises:
         OSError: The address cannot be listened on.
     """
 
     daemon_threads = True  # a scraper that does not read does not keep the command from ending
 
-    def __init__(self, host: str, port: int, scrape: Callable[[], AbstractContextManager[str]]) -> None:
+    def __init__(
+        self,
+        host: str,  # a name or an address of this machine
+        port: int,
+        # returns a context with the text of the metrics, which ends once it is written to the socket
+        scrape: Callable[[], AbstractContextManager[str]],
+    ) -> None:
         places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         self.address_family = places[0][0]
         super().__init__((host, port), SilentHandler)

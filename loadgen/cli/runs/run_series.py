@@ -34,32 +34,32 @@ Stop = Callable[[Progress], str | None]
 class SeriesRunner:
     """Executes runs at one server, and keeps a point of the series for each.
 
-    Args:
-        data: The series, without runs.
-
     Attributes:
         data: The runs that have ended, and what follows from them.
-        codes: The exit codes of the runs.
     """
 
-    def __init__(self, data: Series, requested: RunSettings, plot: str | None) -> None:
+    def __init__(
+        self,
+        data: Series,  # the series, without runs
+        requested: RunSettings,
+        plot: str | None,
+    ) -> None:
         check_plot(plot)
         output_check.check_writable(requested)
         together = requested.replace(records=None, hlog=None, capture=None, junit=None)  # each run has its own of these
         plotted = [plot] if plot is not None and Path(plot).is_file() else []
         say_overwriting([*output_check.files_to_overwrite(together), *plotted])
         self.data, self._requested, self._plot = data, requested, plot
-        self.codes: list[int] = []
+        self.codes: list[int] = []  # the exit codes of the runs
         self.interrupts = Interrupts()
 
     def execute(self, measure: Callable[[Server], Awaitable[None]], first: RunSettings) -> int:
         """Start or probe the server of `first`, let `measure` execute the runs, then print and save the series.
 
-        Returns the most severe exit code of the runs; a LoadgenError of `measure` ends the series.
-
         Raises:
             LoadgenError: The series ended before anything was measured.
         """
+        # Returns the most severe exit code of the runs; a LoadgenError of `measure` ends the series.
         with serve_metrics(self._requested) as self._metrics:
             return asyncio.run(self.interrupts.run_interruptible(self._execute(measure, first)))
 
@@ -86,22 +86,15 @@ class SeriesRunner:
 
     async def run(
         self,
-        server: Server,
-        requested: RunSettings,
-        level: float,
+        server: Server,  # with the settings of this run resolved for it
+        requested: RunSettings,  # the settings of this run as a user would give them
+        level: float,  # the load: requests per second, or requests in flight
         *,
         title: str,
-        stop: Stop = lambda progress: None,
+        stop: Stop = lambda progress: None,  # returns why the run can end early, or None
         reports: bool = True,
     ) -> Result:
-        """Execute one run, and keep its point.
-
-        Args:
-            server: The server, with the settings of this run resolved for it.
-            requested: The settings of this run as a user would give them.
-            level: The load: requests per second, or requests in flight.
-            stop: Returns why the run can end early, or None.
-        """
+        """Execute one run, and keep its point."""
         self.interrupts.detach()
         if self.interrupts.count:  # since the previous run ended
             raise asyncio.CancelledError
@@ -187,10 +180,8 @@ class SeriesRunner:
 
 
 def with_numbered_files(requested: RunSettings, number: int) -> RunSettings:
-    """Return the settings with output files numbered for one run of a series: r.json becomes r-01.json.
-
-    Devices keep their names, and so does the file of --append-result, which has a line for each run.
-    """
+    """Return the settings with output files numbered for one run of a series: r.json becomes r-01.json."""
+    # Devices keep their names, and so does the file of --append-result, which has a line for each run.
     named: dict[str, Any] = {}
     for name in FILES:
         path = getattr(requested, name)
@@ -201,11 +192,7 @@ def with_numbered_files(requested: RunSettings, number: int) -> RunSettings:
 
 
 def check_plot(path: str | None) -> None:
-    """Check the path of --plot.
-
-    Raises:
-        BadInput: It does not end in .svg, or cannot be written.
-    """
+    """Check the path of --plot."""
     if path is None:
         return
     if not path.endswith(".svg"):

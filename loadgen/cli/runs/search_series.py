@@ -22,14 +22,15 @@ from loadgen.util import scratch_dir
 
 
 class SearchSeries:
-    """The series of runs of one search.
+    """The series of runs of one search."""
 
-    Args:
-        over: rate or concurrency.
-        chosen: The settings from flags and the config file, without the workload's.
-    """
-
-    def __init__(self, requested: RunSettings, over: AxisName, chosen: dict[str, Any], plot: str | None) -> None:
+    def __init__(
+        self,
+        requested: RunSettings,
+        over: AxisName,
+        chosen: dict[str, Any],  # the settings from flags and the config file, without the workload's
+        plot: str | None,
+    ) -> None:
         if requested.records and with_numbered_files(requested, 1).records == requested.records:  # a device
             raise BadInput(
                 "--records", f"{requested.records} is a device, and a search reads its records again", "name a file"

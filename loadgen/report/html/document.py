@@ -24,17 +24,12 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of a line, with nothing escaped.
-
-    Attributes:
-        about: An explanation, shown on demand.
-        link: The path of a file that it links to, relative to the page.
-    """
+    """A piece of a line, with nothing escaped."""
 
     text: str
     tone: Tone = Tone.PLAIN
-    about: str = ""
-    link: str = ""
+    about: str = ""  # an explanation, shown on demand
+    link: str = ""  # the path of a file that it links to, relative to the page
 
 
 NoteKind = Literal["note", "tip", "info", "warning", "danger"]  # of a note, as MkDocs names them
@@ -96,32 +91,22 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Lines that are shown as they are.
-
-    Attributes:
-        language: As Markdown's fences name it.
-        copyable: Whether the page offers to copy them.
-    """
+    """Lines that are shown as they are."""
 
     shape: ClassVar = "code"
     text: str
-    language: str = ""
-    copyable: bool = False
+    language: str = ""  # as Markdown's fences name it
+    copyable: bool = False  # whether the page offers to copy them
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with a line of headings.
-
-    Attributes:
-        rows: Each as long as that.
-        text_columns: How many columns have text; those after them have numbers. None: all have text.
-    """
+    """A table with a line of headings."""
 
     shape: ClassVar = "table"
     head: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    text_columns: int | None = None
+    rows: tuple[tuple[Cell, ...], ...]  # each as long as that
+    text_columns: int | None = None  # how many columns have text; those after them have numbers. None: all have text.
 
     @classmethod
     def of(

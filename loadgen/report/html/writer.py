@@ -52,10 +52,8 @@ def chart_svg(chart: Chart) -> str:
 
 
 def html(document: Document) -> str:
-    """Write the document as one HTML page that loads nothing: style and charts are in it.
-
-    It has a script only for charts and copyable lines. All content is visible without the script.
-    """
+    """Write the document as one HTML page that loads nothing: style and charts are in it."""
+    # It has a script only for charts and copyable lines. All content is visible without the script.
     blocks = list(document.all_blocks)
     charts = any(isinstance(block, Drawing) for block in blocks)
     script = charts or any(isinstance(block, Code) and block.copyable for block in blocks)

@@ -1,8 +1,7 @@
-"""Fields of the typed result: the conversion of a tree to JSON values and back.
+"""Fields of the typed result: the conversion of a tree to JSON values and back."""
 
-The text in the annotation of a field describes it in the JSON Schema and in docs/result.md; without one,
-the docstring of its class does.
-"""
+# The text in the annotation of a field describes it in the JSON Schema and in docs/result.md; without one, the
+# docstring of its class does.
 
 from operator import methodcaller
 from typing import Any, TypeVar

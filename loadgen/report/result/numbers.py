@@ -288,10 +288,8 @@ def _spec_decode(found: SpecDecode | None) -> dict[str, Any]:
 
 
 def _latencies(settings: RunSettings, latencies: Distributions) -> dict[str, Any]:
-    """Look up the statistics of vLLM's latencies, by the names of the fields of RunNumbers.
-
-    Its client in Rust always has p90 of the four.
-    """
+    """Look up the statistics of vLLM's latencies, by the names of the fields of RunNumbers."""
+    # Its client in Rust always has p90 of the four.
     found: dict[str, Any] = {"percentiles_ms": {}}
     names = [percentile(p) for p in parse_percentiles(settings.metric_percentiles)]
     for metric in METRICS:

@@ -97,10 +97,8 @@ class ClassResult(Struct, frozen=True, kw_only=True):
 
 
 def _part_fields(run: RunData, part: Snapshot) -> dict[str, Any]:
-    """Summarize the requests of a part of a run that were recorded apart, by the names of fields.
-
-    Rates are over the time of the whole run, so that they add up.
-    """
+    """Summarize the requests of a part of a run that were recorded apart, by the names of fields."""
+    # Rates are over the time of the whole run, so that they add up.
     per_second, tokens = PerSecond.of(run.snapshot), part.counters["output_tokens"]
     return {
         "requests": part.ended,

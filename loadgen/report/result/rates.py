@@ -32,12 +32,11 @@ class PerSecond(NamedTuple):
 def is_goodput_known(limited: Collection[str], snapshot: Snapshot) -> bool:
     """Return whether it is known how many requests met their limits, if there are any.
 
-    Each was judged as it ended, when it was not known yet how many of its tokens had been streamed.
-
     Args:
         limited: The latencies with a limit.
         snapshot: The snapshot of the whole run.
     """
+    # Each was judged as it ended, when it was not known yet how many of its tokens had been streamed.
     sample = Comparison.of(snapshot)
     return bool(limited) and not ("tpot" in limited and sample is not None and sample.hides)
 

@@ -37,7 +37,6 @@ def _panel(name: str, histogram: Histogram, places: Sequence[float], result: Run
 
 
 def _band(curve: Curve, errors: Mapping[str, float | None]) -> Iterator[Band]:
-    """Draw the client error around a curve, between the percentiles at which it is known."""
     known = sorted(
         (-math.log10(1 - float(name[1:]) / 100), error)
         for name, error in errors.items()

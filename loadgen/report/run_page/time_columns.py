@@ -13,14 +13,13 @@ Numbers = Sequence[float | None]
 
 
 class TimeColumns:
-    """Columns of time.
+    """Columns of time."""
 
-    Args:
-        ends: Where the columns begin and end, s, ascending: one more than there are columns.
-        parts: How many columns of the timeline each of these has; the last one may have fewer.
-    """
-
-    def __init__(self, ends: Sequence[float], parts: int = 1) -> None:
+    def __init__(
+        self,
+        ends: Sequence[float],  # where the columns begin and end, s, ascending: one more than there are columns
+        parts: int = 1,  # how many columns of the timeline each of these has; the last one may have fewer
+    ) -> None:
         self.ends, self._parts = ends, parts
         self.middles = [(begin + end) / 2 for begin, end in pairwise(ends)]
         self.reach = (ends[1] - ends[0]) / 2  # from the middle of a column to its ends

@@ -18,14 +18,10 @@ ToPixels = Callable[[float], float]  # of a value on an axis
 
 
 class Scale:
-    """An axis.
-
-    Attributes:
-        unit: Of its numbers; empty where they have none.
-    """
+    """An axis."""
 
     __slots__ = ()
-    unit: str
+    unit: str  # of its numbers; empty where they have none
 
     def share(self, value: float) -> float:
         """Where a value stands: 0 at the beginning of the axis, 1 at its end; what is beyond stands at the end."""
@@ -104,10 +100,9 @@ class Log(Scale):
 
 @dataclass(frozen=True, slots=True)
 class Nines(Scale):
-    """Percentiles as HdrHistogram plots them: as wide from 90 to 99 as from 99 to 99.9. Its values are their decades.
+    """Percentiles as HdrHistogram plots them: as wide from 90 to 99 as from 99 to 99.9. Its values are decades."""
 
-    Its unit is part of them. A percentile p stands at -log10(1 - p / 100): 0 at 0, 90 at 1, 99 at 2.
-    """
+    # Its unit is part of them. A percentile p stands at -log10(1 - p / 100): 0 at 0, 90 at 1, 99 at 2.
 
     high: float
     unit: str = ""
