@@ -1,7 +1,6 @@
-"""The load of `vllm bench serve`: its defaults that differ from loadgen's, and its bodies and prompts.
+"""The load of `vllm bench serve`: its defaults that differ from loadgen's, and its bodies and prompts."""
 
-Settings that are given win over these defaults.
-"""
+# Settings that are given win over these defaults.
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -54,7 +53,6 @@ def as_sent(settings: Given, *, templated: bool = True) -> dict[str, Any]:
     most of them in a chat, too, which the server then does again.
 
     Args:
-        settings: Fields of `RunSettings`, the defaults included.
         templated: Whether it is to put the chat template around prompts.
 
     Raises:

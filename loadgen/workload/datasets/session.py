@@ -18,17 +18,11 @@ NO_ANSWER: Final[Message] = {"role": "assistant", "content": ""}
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of a session.
+    """One turn of a session."""
 
-    Attributes:
-        messages: What is new in it: a question, or several messages such as the results of tools.
-        tokens: Tokens of these messages, without special tokens; UNPLANNED if unknown.
-        wanted: Maximum tokens of the answer.
-    """
-
-    messages: tuple[Message, ...]
-    tokens: int
-    wanted: int
+    messages: tuple[Message, ...]  # what is new in it: a question, or several messages such as the results of tools
+    tokens: int  # tokens of these messages, without special tokens; UNPLANNED if unknown
+    wanted: int  # maximum tokens of the answer
     answer: Message = field(default_factory=NO_ANSWER.copy)
     answer_tokens: int = 0
 

@@ -24,11 +24,10 @@ from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class AgenticDataset(EndlessSessions):
-    """The calls of recorded sessions, each after those that it waited for, with the recorded pauses.
+    """The calls of recorded sessions, each after those that it waited for, with the recorded pauses."""
 
-    Recorded messages are sent as they are. Where a format has only lengths and blocks, texts are random words, exact to
-    the token; if the file is sent more than once, with other words each time.
-    """
+    # Recorded messages are sent as they are. Where a format has only lengths and blocks, texts are random words, exact
+    # to the token; if the file is sent more than once, with other words each time.
 
     file: AgentFile
     settings: RunSettings

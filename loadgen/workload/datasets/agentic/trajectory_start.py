@@ -13,12 +13,9 @@ FLAG = "--trajectory-start"
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryStart:
-    """The share of the calls of a session that is left out, drawn uniformly for each session by itself.
+    """The share of the calls of a session that is left out, drawn uniformly for each session by itself."""
 
-    Attributes:
-        low, high: The bounds of the share, 0 <= low <= high < 1.
-    """
-
+    # low, high: bounds of the share, 0 <= low <= high < 1
     low: float
     high: float
     seed: int

@@ -1,7 +1,6 @@
-"""Rules of `--dataset-rule`: prompts as other tools make them, to compare with their published results.
+"""Rules of `--dataset-rule`: prompts as other tools make them, to compare with their published results."""
 
-A rule is a data set that replaces the one of its kind.
-"""
+# A rule is a data set that replaces the one of its kind.
 
 from collections.abc import Mapping
 from importlib import import_module
