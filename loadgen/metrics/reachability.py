@@ -18,7 +18,7 @@ class Reachability:
     # first connection that was refused after that, or closed before a byte of a response; None where none was
     refused_s: float | None = None
     last_s: float = 0.0  # last connection that was refused
-    why: str = ""  # system's message for it
+    why: str = ""  # the system's message for it
 
     def __add__(self, other: Self) -> Self:
         """Combine what two workers see of the same target: it answers where it answers either of them."""

@@ -51,11 +51,7 @@ class RandomImage:
 
 
 def parse_format(text: str) -> str:
-    """Return the encoding of `--image-format`: png, or jpeg:QUALITY.
-
-    Raises:
-        BadInput: The format is unknown, or JPEG images cannot be made here.
-    """
+    """Return the encoding of `--image-format`: png, or jpeg:QUALITY."""
     name, colon, quality = text.partition(":")
     if name == PNG and not colon:
         return PNG

@@ -54,9 +54,6 @@ def as_sent(settings: Given, *, templated: bool = True) -> dict[str, Any]:
 
     Args:
         templated: Whether it is to put the chat template around prompts.
-
-    Raises:
-        BadInput: The backend is unknown.
     """
     name, api, made = settings.get("dataset_name"), api_of(settings), dict[str, Any]()
     found = dict(settings)
@@ -74,11 +71,7 @@ def as_sent(settings: Given, *, templated: bool = True) -> dict[str, Any]:
 
 
 def api_of(given: Given) -> Api:
-    """Return the API that the settings choose.
-
-    Raises:
-        BadInput: The backend is unknown.
-    """
+    """Return the API that the settings choose."""
     return endpoints.find(RunSettings(backend=given.get("backend"), endpoint=given.get("endpoint")))
 
 

@@ -33,11 +33,7 @@ class ImageShapes:
 
     @classmethod
     def parse(cls, count: int | str, sizes: str) -> "ImageShapes":
-        """Parse `--images` and `--image-sizes`.
-
-        Raises:
-            BadInput: A text is invalid, or a number is out of range.
-        """
+        """Parse `--images` and `--image-sizes`."""
         bounds = parse_range(str(count), parse_whole_number)
         if bounds is None or bounds[1] > MAX_IMAGES:
             raise BadInput(COUNT, f"invalid number of images {str(count)!r}", COUNT_FORMS)

@@ -32,11 +32,7 @@ def folder() -> Path:
 
 
 def limit() -> int:
-    """Return the maximum size of the cache in bytes, from LOADGEN_CACHE_BYTES; 0 means that no prompts are kept.
-
-    Raises:
-        BadInput: The value is not a number of bytes.
-    """
+    """Return the maximum size of the cache in bytes, from LOADGEN_CACHE_BYTES; 0 means that no prompts are kept."""
     value = os.environ.get(LIMIT) or str(DEFAULT_LIMIT_BYTES)
     if not value.isdecimal():
         raise BadInput(LIMIT, f"invalid number of bytes {value!r}", "write digits only, or 0 to keep no prompts")

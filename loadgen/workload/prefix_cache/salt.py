@@ -33,11 +33,7 @@ class Salt:
 
     @classmethod
     def of(cls, value: str, dataset: Dataset, settings: RunSettings) -> Self:
-        """Create the salt of the prompts of a data set.
-
-        Raises:
-            BadInput: The tokenizer cannot be loaded, or has too few words.
-        """
+        """Create the salt of the prompts of a data set."""
         tokenizer = tokenizer_for(dataset, settings)
         return cls(value, tokenizer, words_of(tokenizer))
 

@@ -62,11 +62,7 @@ class Words:
 
 
 def words_of(tokenizer: Tokenizer) -> Words:
-    """Return the words of a tokenizer from the cache, or find and store them, which takes half a second.
-
-    Raises:
-        BadInput: The tokenizer has too few words.
-    """
+    """Return the words of a tokenizer from the cache, or find and store them, which takes half a second."""
 
     def find() -> list[Any]:
         found = Words.of(tokenizer)

@@ -22,11 +22,7 @@ class TrajectoryStart:
 
     @classmethod
     def parse(cls, text: str, seed: int) -> Self:
-        """Parse `--trajectory-start`: SHARE or MIN:MAX.
-
-        Raises:
-            BadInput: It is neither, or the range is empty.
-        """
+        """Parse `--trajectory-start`: SHARE or MIN:MAX."""
         bounds = parse_range(text, parse_share)
         if bounds is None or not 0 <= bounds[0] <= bounds[1] < 1:
             remedy = "give a share from 0 to below 1 such as 0.25 or 25%, or MIN:MAX such as 25%:75%"

@@ -55,11 +55,7 @@ class WekaSession:
         self._timed_calls: list[_TimedCall] = []
 
     def calls(self, session: JsonRow) -> list[RecordedCall]:
-        """Return the calls in the order of their times.
-
-        Raises:
-            BadInput: An entry is invalid, or there is none.
-        """
+        """Return the calls in the order of their times."""
         self._add(session.rows("requests"), None, 0.0)
         if not self._timed_calls:
             raise session.error("it has no requests")

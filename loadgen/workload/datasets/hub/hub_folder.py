@@ -52,11 +52,7 @@ class HubFolder:
 
 
 def downloaded(name: str, file: str) -> Path | None:
-    """Return the local path of a file of the hub, downloaded if it is not in the cache; None without a connection.
-
-    Raises:
-        BadInput: It cannot be downloaded.
-    """
+    """Return the local path of a file of the hub, downloaded if it is not in the cache; None without a connection."""
     from huggingface_hub import try_to_load_from_cache
 
     found = try_to_load_from_cache(name, file, repo_type=KIND)

@@ -14,8 +14,8 @@ MIN_TOKENS = 4  # of a prompt and an answer, where a layout has bounds
 class Bounds:
     """Lengths of usable prompts and answers, in tokens."""
 
-    prompt: int  # most in a prompt
-    total: int  # most in a prompt and its answer
+    prompt: int  # most tokens in a prompt
+    total: int  # most tokens in a prompt and its answer
     of_any_answer: bool = False  # whether the bounds also hold for answers whose length the user gives
 
     def hold(self, prompt: int, answer: int) -> bool:

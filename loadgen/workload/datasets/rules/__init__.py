@@ -39,11 +39,7 @@ def require_packages(rule: str | None) -> None:
 
 
 def find(kind: str, rule: str) -> "DatasetClass":
-    """Find the data set of a kind (`--dataset-name`) and a rule.
-
-    Raises:
-        BadInput: The kind has no such rule.
-    """
+    """Find the data set of a kind (`--dataset-name`) and a rule."""
     rules = RULES.get(kind, {})
     if rule not in rules:
         remedy = (
