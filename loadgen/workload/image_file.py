@@ -46,7 +46,7 @@ class ImageFile:
         return data_url(self.kind, Path(self._path).read_bytes())
 
     def estimated_bytes(self) -> int:
-        """Return how many bytes it takes in a body."""
+        """As `Image.estimated_bytes`."""
         return 4 * self.size // 3
 
 
@@ -75,7 +75,7 @@ class ImageBytes:
         return data_url(self.kind, self._content)
 
     def estimated_bytes(self) -> int:
-        """Return how many bytes it takes in a body."""
+        """As `Image.estimated_bytes`."""
         return 4 * len(self._content) // 3
 
 

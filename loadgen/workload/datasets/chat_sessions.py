@@ -47,7 +47,7 @@ class ChatSessions(EndlessSessions):
         return cls(rows, turns, think_times, settings, LazyTokenizer(settings))
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": self.settings.dataset_name,
             "rule": "whole chats in the file's order",

@@ -93,7 +93,7 @@ class HubDataset:
         return islice(self._generate(BATCH), count, None)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         shuffled = not self.settings.disable_shuffle
         hashed = {"file_sha256": file_hash.sha256(self.folder.fetch(self.files[0]))} if len(self.files) == 1 else {}
         return {

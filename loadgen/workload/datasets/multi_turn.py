@@ -94,7 +94,7 @@ class MultiTurnDataset:
             )
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         turns = self.turns
         return self.questions.provenance() | {
             "turns": turns.low if turns.low == turns.high else [turns.low, turns.high],

@@ -71,7 +71,7 @@ class ProseDataset:
         return None if tokenizer is None or settings.input_len_counts == "server" else [_path(settings), tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the same in every call."""
+        """As `Dataset.prompts`."""
         return self._generate(
             iter(np.random.default_rng([seed_of(self.settings, "order"), ORDER]).permutation(count).tolist())
         )
@@ -96,11 +96,11 @@ class ProseDataset:
                 yield Prompt(text, count, settings.sonnet_output_len, f"prose/{seed}/{row}")
 
     def probes(self) -> list[str]:
-        """Return texts like the beginnings and ends of its prompts."""
+        """As `SizedToServer.probes`."""
         return [line.text.strip() for line in self.lines[:PROBES]]
 
     def with_template_tokens(self, template_counts: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
-        """Return the same prompts; with `subtract`, made shorter by the tokens of the chat template."""
+        """As `SizedToServer.with_template_tokens`."""
         if not subtract:
             return self
         most, own, prefix = template_counts[-1], self.settings.sonnet_input_len, self.settings.sonnet_prefix_len
@@ -113,7 +113,7 @@ class ProseDataset:
         return replace(self, template_tokens=most, measure=measure)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": "prose",
             "rule": "lines, cut to the token",

@@ -59,7 +59,7 @@ class RandomImagesDataset:
         return self._with_images(self.words.numbered_beyond(count))
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return self.words.provenance() | {
             "name": "random-mm",
             "images_per_prompt": [self.shapes.fewest, self.shapes.most],

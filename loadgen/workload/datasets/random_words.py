@@ -125,11 +125,11 @@ class RandomDataset:
                 yield row, Prompt(text, tokens, output, source, server_tokens=known)
 
     def probes(self) -> list[str]:
-        """Return texts like the beginnings and ends of its prompts."""
+        """As `SizedToServer.probes`."""
         return self.drawing.probes()
 
     def with_template_tokens(self, template_counts: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
-        """Return the same prompts with the chat template's tokens known; with `subtract`, made shorter by it."""
+        """As `SizedToServer.with_template_tokens`."""
         adds_up = self.drawing.adds_up(template_counts)
         if not subtract:
             return replace(self, template_tokens=template_counts[0]) if adds_up else self
@@ -141,7 +141,7 @@ class RandomDataset:
         return replace(self, inputs=inputs, template_tokens=template_counts[-1], measure=None if adds_up else measure)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": self.name,
             "rule": "exact words",

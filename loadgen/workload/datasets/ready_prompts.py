@@ -79,7 +79,7 @@ class ReadyDataset:
                 yield row.prompt(tokens, row.output_tokens or self.settings.custom_output_len)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": self.settings.dataset_name,
             "rule": "in a shuffled order" if self._is_shuffled else "in the file's order",

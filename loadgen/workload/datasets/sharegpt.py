@@ -86,7 +86,7 @@ class ShareGPTDataset:
         return islice((prompt for batch in batches for _, prompt in self._read(batch)), count, None)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": self.NAME,
             "rule": self.RULE,

@@ -34,7 +34,7 @@ class ShareGPTSessions(EndlessSessions):
     think_times: ThinkTimes
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": "sharegpt",
             "rule": "whole conversations",

@@ -28,7 +28,7 @@ class TextBatches:
         return self._batches(self.texts.beyond(self._texts_of(count)) if isinstance(self.texts, Continued) else ())
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return self.texts.provenance() | {"batch_size": self.size}
 
     def _texts_of(self, count: int) -> int:

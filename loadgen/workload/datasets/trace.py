@@ -73,7 +73,7 @@ class TraceDataset:
             yield Prompt(text, tokens + special, row.output_tokens, f"trace/{row.line}", due_ns=due_ns)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": "trace",
             "rule": "at the rate of the run" if self.time_scale is None else "at the trace's times",

@@ -50,7 +50,7 @@ class AgenticDataset(EndlessSessions):
         return self._size[0]
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": "agentic",
             "rule": "as recorded",

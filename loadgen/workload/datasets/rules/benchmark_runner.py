@@ -60,7 +60,7 @@ class BenchmarkRunnerShareGPT:
             raise BadInput("--num-prompts", problem, "give a lower number, or the complete file")
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": "sharegpt",
             "rule": RULE,

@@ -74,7 +74,7 @@ class ConsecutiveIds(ABC):
         """Draw the random numbers of `count` prompts from one generator of the seed, in the order of the rule."""
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the same in every call."""
+        """As `Dataset.prompts`."""
         prefix, inputs, outputs, offsets = self.draw(count)
         total, (low, high) = 0, self.inputs
         block = max(1, BLOCK_TOKENS // (self.prefix_tokens + high))
@@ -98,7 +98,7 @@ class ConsecutiveIds(ABC):
             warn_of_miss(total / count, self.prefix_tokens + low, self.prefix_tokens + high)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": "random",
             "rule": self.RULE,

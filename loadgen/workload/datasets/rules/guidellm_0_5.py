@@ -56,7 +56,7 @@ class Guidellm05Random:
             warn_of_miss(total / count, self.input_tokens, self.input_tokens)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         from importlib.metadata import version
 
         return {
