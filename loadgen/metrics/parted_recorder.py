@@ -32,30 +32,30 @@ class PartedRecorder(Recorder):
         return made
 
     def add(self, record: Record) -> None:
-        """Count a record that has its outcome."""
+        """As `Recorder.add`."""
         self.ended += 1
         self._part_of(record).add(record)
 
     def add_sample(self, record: Record, streamed: int) -> None:
-        """Keep how many tokens the text of a record has that was added before."""
+        """As `Recorder.add_sample`."""
         self._part_of(record).add_sample(record, streamed)
 
     @property
     def failed(self) -> int:
-        """Requests that were given to a transport and did not end well."""
+        """As `Recorder.failed`."""
         return sum(one.failed for one in self._parts)
 
     @property
     def failed_by_class(self) -> Counter[str]:
-        """Requests that did not end well, by their class; those never sent are among them."""
+        """As `Recorder.failed_by_class`."""
         return sum((one.failed_by_class for one in self._parts), super().failed_by_class)
 
     def count(self, name: str) -> int:
-        """Return one of the `snapshot.COUNTERS`, so far."""
+        """As `Recorder.count`."""
         return super().count(name) + sum(one.count(name) for one in self._parts)
 
     def sketch(self, name: str) -> Sketch:
-        """Return one of the `snapshot.DISTRIBUTIONS`, so far."""
+        """As `Recorder.sketch`."""
         whole: Sketch = reduce(add, (one.sketch(name) for one in self._parts), super().sketch(name))
         return whole
 

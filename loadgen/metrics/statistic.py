@@ -77,10 +77,8 @@ def client_error_ms(snapshot: Snapshot, name: str, statistic: str, failed: int =
 
 
 def _mean_gap_ms(snapshot: Snapshot, name: str) -> tuple[float, float]:
-    """Return the least and the greatest that the mean of gaps may truly be, by the lengths of the streams.
-
-    (-inf, inf) where the gaps do not add up to the streams, as where the last events of streams bear no token.
-    """
+    """Return the least and the greatest that the mean of gaps may truly be, by the lengths of the streams."""
+    # (-inf, inf) where the gaps do not add up to the streams, as where the last events of streams bear no token.
     points, lower, upper = snapshot.histograms, snapshot.lower, snapshot.upper
     gaps = points[name].count
     streamed = points["e2el_due"].total - points["ttft_due"].total

@@ -27,17 +27,14 @@ class Replay:
 
     Args:
         speed: Factor by which the replay is faster than the capture.
-
-    Attributes:
-        model: The model's name in requests.
-        calls: Calls functions at set times (CLOCK_MONOTONIC, ns), with one alarm for all connections.
     """
 
     def __init__(self, recording: Recording, speed: float = 1.0) -> None:
         self._recording, self._speed = recording, speed
         self._by_index = {response.index: response for response in recording.responses}
         self._in_turn = itertools.cycle(recording.responses)
-        self.model = recording.model
+        self.model = recording.model  # the model's name in requests
+        # calls functions at set times (CLOCK_MONOTONIC, ns), with one alarm for all connections
         self.calls: AlarmQueue[Callable[[], None]] = AlarmQueue(lambda call, due_ns: call(), KERNEL)
 
     def steps(self, request: Request) -> Iterator[Step]:

@@ -76,25 +76,18 @@ class Stream:
 
 
 class StreamFormat:
-    """The format of a server's stream, found from the events of one answer.
-
-    Attributes:
-        events: All events, without [DONE].
-        deltas: The deltas of the first choice.
-        finish_reason: The last finish reason; None: there was none.
-        usage: The last usage; None: there was none.
-        done: Whether the stream ends with `[DONE]`.
-    """
+    """The format of a server's stream, found from the events of one answer."""
 
     def __init__(self, events: list[Any]) -> None:
-        self.done = bool(events) and events[-1] == DONE
-        self.events = [event for event in events if event != DONE]
+        self.done = bool(events) and events[-1] == DONE  # whether the stream ends with `[DONE]`
+        self.events = [event for event in events if event != DONE]  # all events, without [DONE]
         choices = [event["choices"][0] for event in self.events if event.get("choices")]
+        # deltas of the first choice
         self.deltas: list[dict[str, Any]] = [choice.get("delta") or {} for choice in choices]
         reasons = [choice["finish_reason"] for choice in choices if choice.get("finish_reason")]
-        self.finish_reason: str | None = reasons[-1] if reasons else None
+        self.finish_reason: str | None = reasons[-1] if reasons else None  # last finish reason; None: there was none
         usages = [event["usage"] for event in self.events if event.get("usage")]
-        self.usage: dict[str, Any] | None = usages[-1] if usages else None
+        self.usage: dict[str, Any] | None = usages[-1] if usages else None  # last usage; None: there was none
 
     @property
     def token_events(self) -> int:

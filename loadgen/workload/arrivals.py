@@ -184,10 +184,8 @@ def _window_ns(window_s: float) -> int:
 
 
 def _unit_arrivals(rng: np.random.Generator, burstiness: float, count: int) -> Floats:
-    """Draw the first `count` points of a unit-rate process, scaled so that the last gap ends at `count`.
-
-    Evenly spaced points begin at 0, so that a window of u has u points; other processes begin with a gap.
-    """
+    """Draw the first `count` points of a unit-rate process, scaled so that the last gap ends at `count`."""
+    # Evenly spaced points begin at 0, so that a window of u has u points; other processes begin with a gap.
     if math.isinf(burstiness):
         return np.arange(count, dtype=np.float64)
     points = np.cumsum(rng.standard_gamma(burstiness, count))
@@ -195,11 +193,9 @@ def _unit_arrivals(rng: np.random.Generator, burstiness: float, count: int) -> F
 
 
 def _unit_arrivals_until(rng: np.random.Generator, burstiness: float, end: float) -> Floats:
-    """Draw the points of a stationary unit-rate process up to `end`.
-
-    The first gap is the forward recurrence time: the rest of a gap that is drawn in proportion to its length (Cox,
-    Renewal Theory, 1962, section 5.2). Evenly spaced points begin at 0.
-    """
+    """Draw the points of a stationary unit-rate process up to `end`."""
+    # The first gap is the forward recurrence time: the rest of a gap that is drawn in proportion to its length (Cox,
+    # Renewal Theory, 1962, section 5.2). Evenly spaced points begin at 0.
     if math.isinf(burstiness):
         return np.arange(math.ceil(end), dtype=np.float64)
     # Six standard deviations above the mean: nearly always enough.

@@ -15,16 +15,12 @@ _BLOCK = 4096  # numbers drawn at a time
 
 @dataclass(frozen=True, slots=True)
 class ClassDraws:
-    """Draws classes by their shares, each session by itself; or they take turns.
+    """Draws classes by their shares, each session by itself; or they take turns."""
 
-    Sessions that arrive as a Poisson process are then a Poisson process of each class, with its share of the rate
-    (Kingman, Poisson Processes, 1993, section 5.1).
+    # Sessions that arrive as a Poisson process are then a Poisson process of each class, with its share of the rate
+    # (Kingman, Poisson Processes, 1993, section 5.1).
 
-    Attributes:
-        bounds: The upper bound of each class in draws from 0 to 1, ascending.
-    """
-
-    bounds: tuple[float, ...]
+    bounds: tuple[float, ...]  # upper bound of each class in draws from 0 to 1, ascending
     in_turn: bool
     seed: int
 

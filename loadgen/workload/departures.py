@@ -12,14 +12,10 @@ from loadgen.workload.uniforms import uniforms
 
 @dataclass(frozen=True, slots=True)
 class Departures:
-    """Users who leave: each request draws for itself, so that any number of workers draws the same.
-
-    Attributes:
-        seed: The seed of the draws, that of the arrivals.
-    """
+    """Users who leave: each request draws for itself, so that any number of workers draws the same."""
 
     disconnect: Disconnect
-    seed: int
+    seed: int  # seed of the draws, that of the arrivals
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self | None:

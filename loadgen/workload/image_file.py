@@ -16,17 +16,11 @@ HEAD = 12  # bytes that tell the kind of a file
 
 @dataclass(frozen=True, slots=True)
 class ImageFile:
-    """The bytes of a file, sent as they are.
+    """The bytes of a file, sent as they are."""
 
-    Attributes:
-        _path: The file. The underscore keeps it out of the JSON of orjson, which is what the hash of a prompt covers.
-        kind: The format of the image: png, jpeg and so on.
-        size: Its size in bytes.
-    """
-
-    _path: str
-    kind: str
-    size: int
+    _path: str  # file. The underscore keeps it out of the JSON of orjson, which is what the hash of a prompt covers.
+    kind: str  # format of the image: png, jpeg and so on
+    size: int  # its size in bytes
     sha256: str
 
     @classmethod
@@ -52,21 +46,16 @@ class ImageFile:
         return data_url(self.kind, Path(self._path).read_bytes())
 
     def estimated_bytes(self) -> int:
-        """Return how many bytes it takes in a body."""
+        """As `Image.estimated_bytes`."""
         return 4 * self.size // 3
 
 
 @dataclass(frozen=True, slots=True)
 class ImageBytes:
-    """The bytes of an image in a record, sent as they are.
+    """The bytes of an image in a record, sent as they are."""
 
-    Attributes:
-        _content: The bytes; the underscore as in `ImageFile`.
-        kind: The format of the image: png, jpeg and so on.
-    """
-
-    _content: bytes
-    kind: str
+    _content: bytes  # bytes; the underscore as in `ImageFile`
+    kind: str  # format of the image: png, jpeg and so on
     sha256: str
 
     @classmethod
@@ -86,7 +75,7 @@ class ImageBytes:
         return data_url(self.kind, self._content)
 
     def estimated_bytes(self) -> int:
-        """Return how many bytes it takes in a body."""
+        """As `Image.estimated_bytes`."""
         return 4 * len(self._content) // 3
 
 

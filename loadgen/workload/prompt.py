@@ -96,13 +96,9 @@ class Sessions(Dataset, Protocol):
 
 @runtime_checkable
 class Timed(Dataset, Protocol):
-    """A data set with due times, such as a trace. Without a count, a run sends all its prompts.
+    """A data set with due times, such as a trace. Without a count, a run sends all its prompts."""
 
-    Attributes:
-        requests: The number of prompts.
-    """
-
-    requests: int
+    requests: int  # number of prompts
 
 
 @runtime_checkable

@@ -51,7 +51,7 @@ class LinearRamp:
 
     @property
     def mean_rps(self) -> float:
-        """The mean rate over the window, requests/s."""
+        """As `Rate.mean_rps`."""
         return (self.start_rps + self.end_rps) / 2
 
     def when(self, expected: Floats, window_s: float) -> Floats:
@@ -72,7 +72,7 @@ class ExponentialRamp:
 
     @property
     def mean_rps(self) -> float:
-        """The mean rate over the window, requests/s."""
+        """As `Rate.mean_rps`."""
         return (self.end_rps - self.start_rps) / math.log(self.end_rps / self.start_rps)
 
     def when(self, expected: Floats, window_s: float) -> Floats:

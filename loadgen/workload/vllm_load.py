@@ -1,7 +1,6 @@
-"""The load of `vllm bench serve`: its defaults that differ from loadgen's, and its bodies and prompts.
+"""The load of `vllm bench serve`: its defaults that differ from loadgen's, and its bodies and prompts."""
 
-Settings that are given win over these defaults.
-"""
+# Settings that are given win over these defaults.
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -54,11 +53,7 @@ def as_sent(settings: Given, *, templated: bool = True) -> dict[str, Any]:
     most of them in a chat, too, which the server then does again.
 
     Args:
-        settings: Fields of `RunSettings`, the defaults included.
         templated: Whether it is to put the chat template around prompts.
-
-    Raises:
-        BadInput: The backend is unknown.
     """
     name, api, made = settings.get("dataset_name"), api_of(settings), dict[str, Any]()
     found = dict(settings)
@@ -76,11 +71,7 @@ def as_sent(settings: Given, *, templated: bool = True) -> dict[str, Any]:
 
 
 def api_of(given: Given) -> Api:
-    """Return the API that the settings choose.
-
-    Raises:
-        BadInput: The backend is unknown.
-    """
+    """Return the API that the settings choose."""
     return endpoints.find(RunSettings(backend=given.get("backend"), endpoint=given.get("endpoint")))
 
 

@@ -1,7 +1,6 @@
-"""Records files: a header line of JSON, a line for each request, written as it ends, and a trailer line.
+"""Records files: a header line of JSON, a line for each request, written as it ends, and a trailer line."""
 
-Each worker writes such a file; `shards` joins them.
-"""
+# Each worker writes such a file; `shards` joins them.
 
 import contextlib
 import math
@@ -27,11 +26,10 @@ _BUFFER = 1 << 16
 
 
 class RecordWriter:
-    """Appends records to a file, which never grows beyond `limit` bytes.
+    """Appends records to a file, which never grows beyond `limit` bytes."""
 
-    Times are CLOCK_MONOTONIC ns: `start_ns` as it is, `due` from there, all others from due. docs/records.md describes
-    the file.
-    """
+    # Times are CLOCK_MONOTONIC ns: `start_ns` as it is, `due` from there, all others from due. docs/records.md
+    # describes the file.
 
     def __init__(self, file: BinaryIO, limit: float = math.inf) -> None:
         self._file, self._left = file, limit
@@ -122,12 +120,6 @@ class RecordWriter:
 class RecordFile:
     """A file that a `RecordWriter` wrote; its run may have ended early.
 
-    Attributes:
-        start_ns: When the clock started, CLOCK_MONOTONIC ns.
-        asked_due: Due times that the prompts asked for, as `request_store.requested_due_ns` returns them.
-        partition: Whose records the file had at first.
-        trailer, totals: What its last line says; None where the run did not come to its end.
-
     Raises:
         BadInput: The file cannot be read, or is no records file.
     """
@@ -140,13 +132,17 @@ class RecordFile:
             if first["loadgen_records"] != SCHEMA:
                 raise ValueError
             self.header = RunHeader.from_dict(first["heading"])
+            # start_ns: when the clock started, CLOCK_MONOTONIC ns
             self.start_ns, self.scheduled = int(first["start_ns"]), int(first["scheduled"])
+            # due times that the prompts asked for, as `request_store.requested_due_ns` returns them
             self.asked_due: list[int] | None = first.get("asked_due")
-            self.partition = Partition(*first.get("stripe", ()))  # older files of one worker do not have it
+            # whose records the file had at first; older files of one worker do not have it
+            self.partition = Partition(*first.get("stripe", ()))
         except OSError as error:
             raise BadInput("FILE", f"{path}: {error.strerror}", "name a file of records") from error
         except (KeyError, TypeError, ValueError) as error:
             raise self._refusal("line 1") from error
+        # trailer, totals: what its last line says; None where the run did not come to its end
         self.trailer: RunTrailer | None
         self.totals: LoopTotals | None
         try:

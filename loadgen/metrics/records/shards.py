@@ -51,12 +51,11 @@ def lines(file: RecordFile) -> Iterator[tuple[dict[str, Any], Record]]:
 def join_shards(paths: Sequence[Path]) -> str | None:
     """Join these files to one in the place of the first, and remove the others.
 
-    Lines that are cut off are left out, and so are trailers of shards. A shard may be missing or empty. What is no
-    regular file is left as it is.
-
     Returns:
         Why it could not be done, or None.
     """
+    # Lines that are cut off are left out, and so are trailers of shards. A shard may be missing or empty. What is no
+    # regular file is left as it is.
     there = [path for path in paths if path.exists()]
     if not there or not there[0].is_file():
         return None

@@ -52,21 +52,14 @@ class SizedToServer(Dataset, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TokenPrediction:
-    """Predicts how many input tokens the server counts.
+    """Predicts how many input tokens the server counts."""
 
-    Attributes:
-        template_tokens: Tokens beyond those of a prompt, the maximum of `template_counts`; None if unknown.
-        template_counts: The distinct numbers of template tokens that were found, ascending.
-        template: The chat template, for exact counts; None if it is not available.
-        options: Variables of the template beside the messages.
-        unknown: The reason why nothing is known, or None.
-    """
-
+    # tokens beyond those of a prompt, the maximum of `template_counts`; None if unknown
     template_tokens: TemplateTokens | None = None
-    template_counts: tuple[int, ...] = ()
-    template: ChatTemplate | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-    unknown: str | None = None
+    template_counts: tuple[int, ...] = ()  # distinct numbers of template tokens that were found, ascending
+    template: ChatTemplate | None = None  # chat template, for exact counts; None if it is not available
+    options: dict[str, Any] = field(default_factory=dict)  # variables of the template beside the messages
+    unknown: str | None = None  # reason why nothing is known, or None
 
     @classmethod
     def of(
@@ -82,8 +75,6 @@ class TokenPrediction:
 
         Args:
             dataset: The data set. Without a `tokenizer`, no template is looked for; `unpredicted` may say why.
-            template_tokens: The chat template's tokens, if they are known beforehand.
-            asks: Whether the server may be asked.
 
         Raises:
             BadInput: The settings need the template's tokens and they cannot be found, or the data set cannot size its
@@ -149,11 +140,9 @@ class TokenPrediction:
         return self.template.count(([user_message(text)] for text in texts), **self.options)
 
     def predict(self, prompts: Iterable[Prompt]) -> Iterator[Prompt]:
-        """Yield the prompts with `server_tokens` where they can be predicted.
-
-        They cannot for prompts with images, of which only the server knows the tokens, and for prompts with tools or
-        other template variables of their own.
-        """
+        """Yield the prompts with `server_tokens` where they can be predicted."""
+        # They cannot for prompts with images, of which only the server knows the tokens, and for prompts with tools or
+        # other template variables of their own.
         waiting = iter(prompts)
         while batch := list(itertools.islice(waiting, BATCH)):
             unknown = [

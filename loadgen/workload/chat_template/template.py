@@ -29,18 +29,14 @@ class ChatTemplate:
     """The chat template of a tokenizer, rendered as Hugging Face's `transformers` and the servers that use it do.
 
     Args:
-        name: Its origin, for people.
         special: Special tokens that it may use, such as `bos_token`.
-
-    Attributes:
-        sha256: Hash of its text, in hex.
-        bos: The beginning-of-sequence token; empty if it is not known.
     """
 
     def __init__(self, text: str, tokenizer: Tokenizer, name: str, special: dict[str, str] | None = None) -> None:
+        # sha256: hash of its text, in hex
         self.name, self.sha256 = name, hashlib.sha256(text.encode()).hexdigest()
         self._text, self._tokenizer, self._special = text, tokenizer, special or {}
-        self.bos = self._special.get("bos_token", "")
+        self.bos = self._special.get("bos_token", "")  # beginning-of-sequence token; empty if it is not known
 
     @cached_property
     def _template(self) -> "Template":
@@ -80,7 +76,6 @@ class ChatTemplate:
         """Render messages to the text that a server makes of them, up to the start of the answer if there is one.
 
         Args:
-            messages: Each with `role` and `content`.
             options: Further variables of the template: `tools`, `add_generation_prompt` (true), and the
                 `chat_template_kwargs` of the request.
 

@@ -19,13 +19,9 @@ INPUT_LEN_COUNTS = "--input-len-counts"
 
 @dataclass(frozen=True, slots=True)
 class TemplateTokens:
-    """Tokens of a chat with one message beyond those of its text with the tokenizer's special tokens.
+    """Tokens of a chat with one message beyond those of its text with the tokenizer's special tokens."""
 
-    Attributes:
-        tokens: The number; below 0 if a template leaves special tokens out.
-    """
-
-    tokens: int
+    tokens: int  # number; below 0 if a template leaves special tokens out
     source: str
 
 
@@ -37,14 +33,13 @@ def template_options(fields: dict[str, Any]) -> dict[str, Any]:
 async def ask_server(target: Target, base_url: str, raw: int) -> TemplateTokens:
     """Ask the server for its template tokens.
 
-    It tokenizes a chat, or answers one with a single token, outside the records of the run.
-
     Args:
         raw: Tokens of PROBE, with the tokenizer's special tokens.
 
     Raises:
         BadInput: The server does not count the tokens of a chat.
     """
+    # It tokenizes a chat, or answers one with a single token, outside the records of the run.
     methods = {
         "the server's /tokenize": _by_tokenize,
         "the server's /apply-template and /tokenize": _by_apply_template,

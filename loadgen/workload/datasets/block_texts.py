@@ -21,11 +21,10 @@ def check_blocks(blocks: int, block_tokens: int, input_tokens: int) -> None:
 
 
 class BlockTexts:
-    """Makes texts of blocks of random words, exact to the token.
+    """Makes texts of blocks of random words, exact to the token."""
 
-    A block is a row of random words (`RandomText`): its words do not depend on how many of them a prompt uses, nor on
-    what comes before them. The blocks that were used last stay in memory, because later prompts begin with them.
-    """
+    # A block is a row of random words (`RandomText`): its words do not depend on how many of them a prompt uses, nor on
+    # what comes before them. The blocks that were used last stay in memory, because later prompts begin with them.
 
     def __init__(self, drawing: RandomText) -> None:
         self._drawing = drawing

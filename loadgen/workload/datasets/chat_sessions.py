@@ -30,16 +30,12 @@ Exchange = tuple[list[Message], Message]  # what is new in a turn, and its answe
 
 @dataclass(frozen=True, slots=True)
 class ChatSessions(EndlessSessions):
-    """The rows of a file in its order, each a session: all messages between two answers are one turn.
+    """The rows of a file in its order, each a session: all messages between two answers are one turn."""
 
-    If the file has too few rows, they are repeated.
-
-    Attributes:
-        turns: Maximum turns of a session; None for all.
-    """
+    # If the file has too few rows, they are repeated.
 
     rows: RowFile
-    turns: int | None
+    turns: int | None  # maximum turns of a session; None for all
     think_times: ThinkTimes
     settings: RunSettings
     tokenizer: LazyTokenizer
@@ -51,7 +47,7 @@ class ChatSessions(EndlessSessions):
         return cls(rows, turns, think_times, settings, LazyTokenizer(settings))
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": self.settings.dataset_name,
             "rule": "whole chats in the file's order",

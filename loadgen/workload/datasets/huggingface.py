@@ -32,10 +32,6 @@ Numbered = tuple[int, Record]
 def known_layout(dataset_name: str, name: str | None) -> Layout | None:
     """Return the layout of a data set that is known by name; None: its columns decide.
 
-    Args:
-        dataset_name: The `--dataset-name`, one of `hf` and NAMED.
-        name: The name on the hub, or the path of a local copy.
-
     Raises:
         BadInput: Its requests hold what loadgen does not send.
     """
@@ -48,29 +44,20 @@ def known_layout(dataset_name: str, name: str | None) -> Layout | None:
 
 @dataclass(frozen=True, slots=True)
 class HubDataset:
-    """The records of one split, shuffled as vLLM shuffles them; random ones are repeated if there are too few.
+    """The records of one split, shuffled as vLLM shuffles them; random ones are repeated if there are too few."""
 
-    Records are read when they are needed, and files of the hub are downloaded when the first of their records is. A
-    last answer in a chat is not sent; recorded answers decide the lengths of the requested ones.
-
-    Attributes:
-        files: The names of those with the split, in their order.
-        tokenizer: Counts tokens where a row has no length.
-    """
+    # Records are read when they are needed, and files of the hub are downloaded when the first of their records is. A
+    # last answer in a chat is not sent; recorded answers decide the lengths of the requested ones.
 
     folder: HubFolder
-    files: tuple[str, ...]
+    files: tuple[str, ...]  # names of those with the split, in their order
     layout: Layout
     settings: RunSettings
-    tokenizer: LazyTokenizer
+    tokenizer: LazyTokenizer  # counts tokens where a row has no length
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--dataset-path`, `--hf-*`, `--disable-shuffle` and `--tokenizer`.
-
-        Raises:
-            BadInput: The data set cannot be found or read, or no column has prompts.
-        """
+        """Create the data set from `--dataset-path`, `--hf-*`, `--disable-shuffle` and `--tokenizer`."""
         name = settings.dataset_path or settings.hf_name
         if name is None and settings.dataset_name == "speed_bench":
             name = SPEED_BENCH
@@ -87,11 +74,7 @@ class HubDataset:
         return cls(folder, files, layout or columns.layout_of(settings, first), settings, LazyTokenizer(settings))
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the first k of which are those of `prompts(k)`.
-
-        Raises:
-            BadInput: A record cannot be used, or none is of a usable length.
-        """
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`."""
         made = 0
         for prompt in islice(self._generate(min(count, BATCH)), count):
             yield prompt
@@ -110,7 +93,7 @@ class HubDataset:
         return islice(self._generate(BATCH), count, None)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         shuffled = not self.settings.disable_shuffle
         hashed = {"file_sha256": file_hash.sha256(self.folder.fetch(self.files[0]))} if len(self.files) == 1 else {}
         return {

@@ -21,27 +21,19 @@ Size = tuple[int, int]  # height and width, pixels
 
 @dataclass(frozen=True, slots=True)
 class ImageShapes:
-    """The distribution of the images of a prompt.
+    """The distribution of the images of a prompt."""
 
-    Attributes:
-        fewest, most: Bounds of the number of images, inclusive; it is uniformly distributed.
-        smallest, largest: Bounds of each kind of size, inclusive; height and width are uniformly distributed.
-        shares: The share of each kind of size; the sum is 1.
-    """
-
+    # fewest, most: bounds of the number of images, inclusive; it is uniformly distributed
     fewest: int
     most: int
+    # smallest, largest: bounds of each kind of size, inclusive; height and width are uniformly distributed
     smallest: tuple[Size, ...]
     largest: tuple[Size, ...]
-    shares: tuple[float, ...]
+    shares: tuple[float, ...]  # share of each kind of size; the sum is 1
 
     @classmethod
     def parse(cls, count: int | str, sizes: str) -> "ImageShapes":
-        """Parse `--images` and `--image-sizes`.
-
-        Raises:
-            BadInput: A text is invalid, or a number is out of range.
-        """
+        """Parse `--images` and `--image-sizes`."""
         bounds = parse_range(str(count), parse_whole_number)
         if bounds is None or bounds[1] > MAX_IMAGES:
             raise BadInput(COUNT, f"invalid number of images {str(count)!r}", COUNT_FORMS)

@@ -28,25 +28,15 @@ INPUT_LEN = "--random-input-len"
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Whole numbers of tokens from `low` to `high`, by default uniformly distributed.
+    """Whole numbers of tokens from `low` to `high`, by default uniformly distributed."""
 
-    Attributes:
-        low: The minimum, 1 or more.
-        high: The maximum, inclusive.
-        law: uniform, normal or lognormal.
-        mean: The mean of a normal or lognormal distribution without bounds, tokens.
-        stdev: Its standard deviation without bounds, tokens.
-        listed: Lengths to use in order, and then again, instead of drawn ones; may be empty.
-        less: Tokens subtracted from every length; `low`, `high` and `listed` are already reduced by it.
-    """
-
-    low: int
-    high: int
-    law: str = "uniform"
-    mean: float = 0.0
-    stdev: float = 0.0
-    listed: tuple[int, ...] = ()
-    less: int = 0
+    low: int  # minimum, 1 or more
+    high: int  # maximum, inclusive
+    law: str = "uniform"  # uniform, normal or lognormal
+    mean: float = 0.0  # mean of a normal or lognormal distribution without bounds, tokens
+    stdev: float = 0.0  # its standard deviation without bounds, tokens
+    listed: tuple[int, ...] = ()  # lengths to use in order, and then again, instead of drawn ones; may be empty
+    less: int = 0  # tokens subtracted from every length; `low`, `high` and `listed` are already reduced by it
 
     @classmethod
     def parse(

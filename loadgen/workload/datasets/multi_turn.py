@@ -22,26 +22,19 @@ DEFAULT_TURNS = 3
 
 @dataclass(frozen=True, slots=True)
 class MultiTurnDataset:
-    """Sessions of questions of distinct random words.
+    """Sessions of questions of distinct random words."""
 
-    Listed lengths are those of the turns of a session: each session begins with the first.
+    # Listed lengths are those of the turns of a session: each session begins with the first.
 
-    Attributes:
-        questions: Draws questions and the tokens of their answers: as many for each session as the longest has. Its
-            prefixes are the system messages, one of which each session begins with.
-    """
-
+    # draws questions and the tokens of their answers: as many for each session as the longest has. Its prefixes are the
+    # system messages, one of which each session begins with.
     questions: RandomDataset
     turns: TurnCounts
     think_times: ThinkTimes
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--turns`, `--think-time`, `--random-*` (of each turn), `--prefix-buckets`, seeds.
-
-        Raises:
-            BadInput: A value is out of range, or the tokenizer cannot be loaded or has too few words.
-        """
+        """Create it from `--turns`, `--think-time`, `--random-*` (of each turn), `--prefix-buckets` and the seeds."""
         return cls.of(replace(RandomDataset.from_settings(settings), name=MULTI_TURN), settings)
 
     @classmethod
@@ -101,7 +94,7 @@ class MultiTurnDataset:
             )
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         turns = self.turns
         return self.questions.provenance() | {
             "turns": turns.low if turns.low == turns.high else [turns.low, turns.high],

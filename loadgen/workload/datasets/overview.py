@@ -21,25 +21,17 @@ PROGRESS_EVERY = 64  # prompts
 
 @dataclass(frozen=True)
 class Overview:
-    """Numbers about the prompts of a data set, and a few samples.
-
-    Attributes:
-        input_tokens: Tokens of each prompt of known length, shape (k,).
-        unplanned: The number of prompts of unknown length, because they repeat answers of the server: n - k.
-        output_tokens: Maximum tokens of each answer, shape (n,).
-        server_tokens: Expected input tokens by the server's count, shape (n,); None unless all are known.
-        sha256: Hash of the prompts in the order of sending, as in the result of a run.
-    """
+    """Numbers about the prompts of a data set, and a few samples."""
 
     about: dict[str, Any]
-    input_tokens: Int64s
-    unplanned: int
-    output_tokens: Int64s
-    server_tokens: Int64s | None
+    input_tokens: Int64s  # tokens of each prompt of known length, shape (k,)
+    unplanned: int  # number of prompts of unknown length, because they repeat answers of the server: n - k
+    output_tokens: Int64s  # maximum tokens of each answer, shape (n,)
+    server_tokens: Int64s | None  # expected input tokens by the server's count, shape (n,); None unless all are known
     distinct: int
     images: int
     samples: tuple[Prompt, ...]
-    sha256: str
+    sha256: str  # hash of the prompts in the order of sending, as in the result of a run
 
     @classmethod
     def of(

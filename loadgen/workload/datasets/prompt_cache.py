@@ -1,9 +1,8 @@
-"""The cache of prompts: data sets whose prompts cost more to make than to read.
+"""The cache of prompts: data sets whose prompts cost more to make than to read."""
 
-An entry is a file of rows, one JSON line for each prompt, and a last line about them with the hash of everything. Its
-name is the hash of all that the prompts depend on: the data settings, the seeds, their number, the files read, and the
-versions of the code. A damaged entry is removed and made again.
-"""
+# An entry is a file of rows, one JSON line for each prompt, and a last line about them with the hash of everything. Its
+# name is the hash of all that the prompts depend on: the data settings, the seeds, their number, the files read, and
+# the versions of the code. A damaged entry is removed and made again.
 
 import contextlib
 import dataclasses
@@ -46,17 +45,13 @@ logger = logging.getLogger("loadgen")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The cached prompts of one data set.
-
-    Attributes:
-        used_s: When it was made or last read, seconds since the epoch.
-    """
+    """The cached prompts of one data set."""
 
     path: Path
     dataset: str
     prompts: int
     bytes: int
-    used_s: float
+    used_s: float  # when it was made or last read, seconds since the epoch
 
 
 def entries() -> list[Entry]:

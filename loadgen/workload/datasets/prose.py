@@ -30,45 +30,30 @@ LINES, ORDER = range(2)  # separate random streams of a seed
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the text, as it follows another line.
+    """A line of the text, as it follows another line."""
 
-    Attributes:
-        text: A space and the text.
-        ends: The character offsets of the ends of its tokens.
-    """
-
-    text: str
-    ends: Sequence[int]
+    text: str  # a space and the text
+    ends: Sequence[int]  # character offsets of the ends of its tokens
 
 
 @dataclass(frozen=True, slots=True)
 class ProseDataset:
-    """Prompts of lines: a shared prefix from the start of the text, then random lines.
+    """Prompts of lines: a shared prefix from the start of the text, then random lines."""
 
-    Prefix and prompt have exact lengths in tokens. A prompt is a function of (`seed_prompts`, row) alone; `seed_order`
-    draws the order of the rows. Unlike random words, a model continues this text sensibly, and speculative decoding
-    works on it.
-
-    Attributes:
-        prefix_tokens: Tokens of the prefix of all prompts, 0 for none.
-        template_tokens: Tokens of the chat template that are part of the length of a prompt.
-        measure: Counts a text with the template; None: nothing does.
-    """
+    # Prefix and prompt have exact lengths in tokens. A prompt is a function of (`seed_prompts`, row) alone;
+    # `seed_order` draws the order of the rows. Unlike random words, a model continues this text sensibly, and
+    # speculative decoding works on it.
 
     tokenizer: Tokenizer
     lines: Sequence[Line] = field(repr=False)
     path: Path
     settings: RunSettings
-    template_tokens: int = 0
-    measure: Count | None = None
+    template_tokens: int = 0  # tokens of the chat template that are part of the length of a prompt
+    measure: Count | None = None  # counts a text with the template; None: nothing does
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--sonnet-*-len`, `--dataset-path`, `--tokenizer` and the seeds.
-
-        Raises:
-            BadInput: The text or the tokenizer cannot be used, or the prefix is too long for the prompt.
-        """
+        """Create the data set from `--sonnet-*-len`, `--dataset-path`, `--tokenizer` and the seeds."""
         tokenizer = tokenizer_of(settings)
         own = settings.sonnet_input_len - settings.sonnet_prefix_len - tokenizer.special_tokens
         if own < 2:
@@ -86,11 +71,7 @@ class ProseDataset:
         return None if tokenizer is None or settings.input_len_counts == "server" else [_path(settings), tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the same in every call.
-
-        Raises:
-            BadInput: The tokenizer joins text into tokens, so an exact length is not possible.
-        """
+        """As `Dataset.prompts`."""
         return self._generate(
             iter(np.random.default_rng([seed_of(self.settings, "order"), ORDER]).permutation(count).tolist())
         )
@@ -115,15 +96,11 @@ class ProseDataset:
                 yield Prompt(text, count, settings.sonnet_output_len, f"prose/{seed}/{row}")
 
     def probes(self) -> list[str]:
-        """Return texts like the beginnings and ends of its prompts."""
+        """As `SizedToServer.probes`."""
         return [line.text.strip() for line in self.lines[:PROBES]]
 
     def with_template_tokens(self, template_counts: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
-        """Return the same prompts; with `subtract`, made shorter by the tokens of the chat template.
-
-        Raises:
-            BadInput: There is no room after the prefix, or the template adds a varying number and nothing counts them.
-        """
+        """As `SizedToServer.with_template_tokens`."""
         if not subtract:
             return self
         most, own, prefix = template_counts[-1], self.settings.sonnet_input_len, self.settings.sonnet_prefix_len
@@ -136,7 +113,7 @@ class ProseDataset:
         return replace(self, template_tokens=most, measure=measure)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": "prose",
             "rule": "lines, cut to the token",

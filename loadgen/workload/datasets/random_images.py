@@ -25,33 +25,25 @@ SHAPES = 5  # the random stream of the numbers and sizes of the images of a seed
 
 @dataclass(frozen=True, slots=True)
 class RandomImagesDataset:
-    """The prompts of `random`, each with images of its own in the same message of a chat.
+    """The prompts of `random`, each with images of its own in the same message of a chat."""
 
-    The images of a row are functions of (`seed_prompts`, row), as its words are. Lengths are those of the text, because
-    only the server knows how many tokens an image has.
+    # The images of a row are functions of (`seed_prompts`, row), as its words are. Lengths are those of the text,
+    # because only the server knows how many tokens an image has.
 
-    Attributes:
-        unpredicted: Why the server's count of input tokens is unknown.
-        encoding: png, or jpeg:QUALITY.
-        placed: Makes a text with placeholders from the content parts of a message: SGLang's own API applies no chat
-            template. None: the server does.
-    """
-
+    # why the server's count of input tokens is unknown
     unpredicted: ClassVar[str] = "only the server counts the tokens of images"
 
     words: RandomDataset
     shapes: ImageShapes
-    encoding: str
+    encoding: str  # png, or jpeg:QUALITY
     settings: RunSettings
+    # makes a text with placeholders from the content parts of a message: SGLang's own API applies no chat template.
+    # None: the server does.
     placed: Callable[[Sequence[Part]], str] | None = None
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from the fields of `random` and those of images.
-
-        Raises:
-            BadInput: A field is invalid, or the API takes no images.
-        """
+        """Create the data set from the fields of `random` and those of images."""
         api, words = endpoints.find(settings), RandomDataset.from_settings(settings)
         if not api.takes_images:
             raise BadInput("--dataset-name", "random-mm has images, which need a chat", "use --backend openai-chat")
@@ -67,7 +59,7 @@ class RandomImagesDataset:
         return self._with_images(self.words.numbered_beyond(count))
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return self.words.provenance() | {
             "name": "random-mm",
             "images_per_prompt": [self.shapes.fewest, self.shapes.most],
@@ -97,10 +89,8 @@ class RandomImagesDataset:
 
 
 def _placed(tokenizer: Tokenizer) -> Callable[[Sequence[Part]], str]:
-    """Return a function that renders content parts by the tokenizer's chat template.
-
-    Without a template for images, one tag stands before the text, as in SGLang's own tool.
-    """
+    """Return a function that renders content parts by the tokenizer's chat template."""
+    # Without a template for images, one tag stands before the text, as in SGLang's own tool.
     template = ChatTemplate.of(tokenizer)
 
     def render(content: Sequence[Part]) -> str:

@@ -13,20 +13,15 @@ QUERY_LENGTH = 5  # the random stream of its length, beside those of `random_tex
 
 
 class RandomRerankDataset:
-    """Creates the data set: one query in all requests, with --random-batch-size documents each.
+    """Creates the data set: one query in all requests, with --random-batch-size documents each."""
 
-    A reranker reads the query with each document: both together have --random-input-len tokens, half of them the
-    query's. With --no-reranker a model embeds each text alone: each has --random-input-len tokens, and the query is one
-    of the texts of the batch and of --num-prompts.
-    """
+    # A reranker reads the query with each document: both together have --random-input-len tokens, half of them the
+    # query's. With --no-reranker a model embeds each text alone: each has --random-input-len tokens, and the query is
+    # one of the texts of the batch and of --num-prompts.
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> TextBatches:
-        """Create the data set from `--random-input-len`, `--random-range-ratio`, the batch size and the seeds.
-
-        Raises:
-            BadInput: A length is no number or too small, or a setting of other data sets is given.
-        """
+        """Create the data set from `--random-input-len`, `--random-range-ratio`, the batch size and the seeds."""
         if settings.random_prefix_len:
             problem = "has no effect on random-rerank, whose query all requests share"
             raise BadInput("--random-prefix-len", problem, "leave it out")

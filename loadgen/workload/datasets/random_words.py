@@ -30,41 +30,30 @@ FURTHER_ROWS = 1024  # minimum rows made at a time beyond those of a run
 
 @dataclass(frozen=True, slots=True)
 class RandomDataset:
-    """Prompts of random words: the prefix of a group, then `inputs` tokens of its own.
+    """Prompts of random words: the prefix of a group, then `inputs` tokens of its own."""
 
-    A prompt is the text of a row r. Its words, its length and that of its answer are functions of (`seed_prompts`, r);
-    only listed lengths depend on the order of sending. `prompts(n)` sends rows 0 to n-1 in an order that `seed_order`
-    draws for this n, so its first k prompts are not those of `prompts(k)`. Unshuffled, it sends group by group. With
-    4096 words, two rows begin with the same 4 words about once in 2**48.
-
-    Attributes:
-        inputs: Tokens of each prompt without prefix and special tokens.
-        outputs: Maximum tokens of each answer.
-        input_flag: The flag of `inputs`, for errors.
-        template_tokens: Tokens that the server counts beyond those of each prompt, if known.
-        measure: Counts a text like the server, if lengths are the server's and tokens of words and template join.
-    """
+    # A prompt is the text of a row r. Its words, its length and that of its answer are functions of (`seed_prompts`,
+    # r); only listed lengths depend on the order of sending. `prompts(n)` sends rows 0 to n-1 in an order that
+    # `seed_order` draws for this n, so its first k prompts are not those of `prompts(k)`. Unshuffled, it sends group by
+    # group. With 4096 words, two rows begin with the same 4 words about once in 2**48.
 
     drawing: RandomText
-    inputs: Lengths
-    outputs: Lengths
+    inputs: Lengths  # tokens of each prompt without prefix and special tokens
+    outputs: Lengths  # maximum tokens of each answer
     seed_order: int
     prefixes: PrefixGroups = PrefixGroups()
     name: str = "random"
-    input_flag: str = INPUT_LEN
+    input_flag: str = INPUT_LEN  # flag of `inputs`, for errors
     shuffled: bool = True
-    template_tokens: int | None = None
+    template_tokens: int | None = None  # tokens that the server counts beyond those of each prompt, if known
+    # counts a text like the server, if lengths are the server's and tokens of words and template join
     measure: Count | None = None
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--tokenizer`, the `--random-*` fields (as in `vllm bench serve`) and the seeds.
-
-        A prompt has `random_prefix_len` plus `random_input_len` tokens, including the special tokens of the tokenizer.
-
-        Raises:
-            BadInput: A length or ratio is out of range, or the tokenizer cannot be loaded or has too few words.
-        """
+        """Create the data set from `--tokenizer`, the `--random-*` fields (as in `vllm bench serve`) and the seeds."""
+        # A prompt has `random_prefix_len` plus `random_input_len` tokens, including the special tokens of the
+        # tokenizer.
         input_ratio, output_ratio = parse_ratios(settings.random_range_ratio)
         outputs = Lengths.parse("--random-output-len", settings.random_output_len, output_ratio, clamped=True)
         drawing = RandomText.of(settings)
@@ -136,15 +125,11 @@ class RandomDataset:
                 yield row, Prompt(text, tokens, output, source, server_tokens=known)
 
     def probes(self) -> list[str]:
-        """Return texts like the beginnings and ends of its prompts."""
+        """As `SizedToServer.probes`."""
         return self.drawing.probes()
 
     def with_template_tokens(self, template_counts: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
-        """Return the same prompts with the chat template's tokens known; with `subtract`, made shorter by it.
-
-        Raises:
-            BadInput: The shortest prompt would be empty, or tokens do not add up and nothing counts them.
-        """
+        """As `SizedToServer.with_template_tokens`."""
         adds_up = self.drawing.adds_up(template_counts)
         if not subtract:
             return replace(self, template_tokens=template_counts[0]) if adds_up else self
@@ -156,7 +141,7 @@ class RandomDataset:
         return replace(self, inputs=inputs, template_tokens=template_counts[-1], measure=None if adds_up else measure)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": self.name,
             "rule": "exact words",

@@ -26,25 +26,19 @@ BATCH = 256  # rows read and encoded at a time
 
 @dataclass(frozen=True, slots=True)
 class ReadyDataset:
-    """The rows of a file: `jsonl` and `csv` in its order, `custom` and `custom_image` shuffled by `seed_order`.
+    """The rows of a file: `jsonl` and `csv` in its order, `custom` and `custom_image` shuffled by `seed_order`."""
 
-    They are shuffled as in `vllm bench serve`. If the file has too few rows, they are repeated. Lengths of a row are
-    not counted.
-
-    Attributes:
-        tokenizer: Loaded for the first row without `input_tokens`.
-    """
+    # They are shuffled as in `vllm bench serve`. If the file has too few rows, they are repeated. Lengths of a row are
+    # not counted.
 
     rows: RowFile
     settings: RunSettings
-    tokenizer: LazyTokenizer
+    tokenizer: LazyTokenizer  # loaded for the first row without `input_tokens`
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> "ReadyDataset | ChatSessions":
-        """Create the data set from `--dataset-path`, `--custom-output-len`, `--disable-shuffle` and `--tokenizer`.
-
-        With `--turns`, the chats of `jsonl` and `csv` are sessions.
-        """
+        """Create the data set from `--dataset-path`, `--custom-output-len`, `--disable-shuffle` and `--tokenizer`."""
+        # With `--turns`, the chats of `jsonl` and `csv` are sessions.
         name = settings.dataset_name
         if name == CUSTOM_IMAGE:
             convert = partial(with_messages, embeds=settings.custom_ensure_client_side_data)
@@ -58,10 +52,8 @@ class ReadyDataset:
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
-        """Return the file and the tokenizer's file; None if the first row has its length: nothing is counted then.
-
-        Sessions are not cached either, nor rows with images: those would be in the cache, too.
-        """
+        """Return the file and the tokenizer's file; None if the first row has its length: nothing is counted then."""
+        # Sessions are not cached either, nor rows with images: those would be in the cache, too.
         if settings.dataset_name == CUSTOM_IMAGE or settings.timed_by_data:
             return None
         tokenizer = tokenizer_file(settings)
@@ -69,11 +61,7 @@ class ReadyDataset:
         return None if tokenizer is None or rows[0].input_tokens is not None else [rows.path, tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the first k of which are those of `prompts(k)`.
-
-        Raises:
-            BadInput: A row cannot be used, or has no length and there is no tokenizer.
-        """
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`."""
         return self._generate(islice(cycle(self._order()), count))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
@@ -91,7 +79,7 @@ class ReadyDataset:
                 yield row.prompt(tokens, row.output_tokens or self.settings.custom_output_len)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": self.settings.dataset_name,
             "rule": "in a shuffled order" if self._is_shuffled else "in the file's order",

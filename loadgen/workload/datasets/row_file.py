@@ -24,13 +24,9 @@ Kind = Literal["jsonl", "csv"]
 
 
 class RowFile:
-    """The rows of a file in its order: JSON objects, one a line, or the records of a CSV file (RFC 4180) with a header.
+    """The rows of a file in its order: JSON objects, one a line, or records of a CSV file (RFC 4180) with a header."""
 
-    The file is memory-mapped and scanned for line ends; a row is parsed when it is read. Empty lines are ignored.
-
-    Attributes:
-        columns: The names in the header of a CSV file.
-    """
+    # The file is memory-mapped and scanned for line ends; a row is parsed when it is read. Empty lines are ignored.
 
     def __init__(
         self,
@@ -46,7 +42,6 @@ class RowFile:
         Args:
             strict: Whether to refuse unknown fields; else they are ignored.
             convert: Makes the fields of a Row from those of the file; raises ValueError.
-            remedy: What to give in place of a file that cannot be used.
 
         Raises:
             BadInput: The file cannot be read, or has no rows.
@@ -54,7 +49,7 @@ class RowFile:
         self.path, self._kind, self._strict, self._convert, self._remedy = path, kind, strict, convert, remedy
         self._data = map_file(path, remedy)
         self._starts, self._ends = _lines(self._data, quoted=kind == "csv")
-        self.columns: list[str] = []
+        self.columns: list[str] = []  # names in the header of a CSV file
         if kind == "csv":
             self.columns = self._cells("its header", 0)
             self._refuse_unknown("its header", self.columns)

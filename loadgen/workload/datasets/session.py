@@ -18,17 +18,11 @@ NO_ANSWER: Final[Message] = {"role": "assistant", "content": ""}
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of a session.
+    """One turn of a session."""
 
-    Attributes:
-        messages: What is new in it: a question, or several messages such as the results of tools.
-        tokens: Tokens of these messages, without special tokens; UNPLANNED if unknown.
-        wanted: Maximum tokens of the answer.
-    """
-
-    messages: tuple[Message, ...]
-    tokens: int
-    wanted: int
+    messages: tuple[Message, ...]  # what is new in it: a question, or several messages such as the results of tools
+    tokens: int  # tokens of these messages, without special tokens; UNPLANNED if unknown
+    wanted: int  # maximum tokens of the answer
     answer: Message = field(default_factory=NO_ANSWER.copy)
     answer_tokens: int = 0
 
@@ -43,11 +37,7 @@ class TurnCounts:
 
     @classmethod
     def parse(cls, text: str | None, default: int, seed: int) -> "TurnCounts":
-        """Parse `--turns`: N or MIN:MAX.
-
-        Raises:
-            BadInput: It is neither, or the range is empty.
-        """
+        """Parse `--turns`: N or MIN:MAX."""
         bounds = (default, default) if text is None else parse_range(text, parse_whole_number)
         if bounds is None or bounds[0] < 1:
             raise BadInput(TURNS, f"invalid number of turns {text!r}", "give 1 or more, or MIN:MAX such as 2:8")
@@ -105,11 +95,7 @@ def session_prompts(
 
 
 def parse_recorded_turns(text: str | None) -> int | None:
-    """Parse `--turns` of recorded conversations; None means all.
-
-    Raises:
-        BadInput: It is neither a number from 1 nor `all`.
-    """
+    """Parse `--turns` of recorded conversations; None means all."""
     if text == "all":
         return None
     if text is not None and not text.isdecimal():

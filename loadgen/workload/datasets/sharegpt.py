@@ -26,15 +26,11 @@ BATCH = 256  # conversations read and encoded at a time
 
 @dataclass(frozen=True, slots=True)
 class ShareGPTDataset:
-    """Conversations in an order that `seed_order` shuffles, reduced to first question and length of its answer.
+    """Conversations in an order that `seed_order` shuffles, reduced to first question and length of its answer."""
 
-    The rule of `vllm bench serve`: shuffle the conversations of at least two turns, take the first two turns of any
-    speaker, keep those with at least 4 tokens each, at most 1024 in the prompt and 2048 together, and stop at `count`.
-    If the file has fewer, repeat random ones. With a single seed, the rows are those of vLLM.
-
-    Attributes:
-        tokenizer: Counts the tokens, with special ones.
-    """
+    # The rule of `vllm bench serve`: shuffle the conversations of at least two turns, take the first two turns of any
+    # speaker, keep those with at least 4 tokens each, at most 1024 in the prompt and 2048 together, and stop at
+    # `count`. If the file has fewer, repeat random ones. With a single seed, the rows are those of vLLM.
 
     NAME: ClassVar[str] = "sharegpt"
     RULE: ClassVar[str] = "vllm-0.11"
@@ -44,16 +40,12 @@ class ShareGPTDataset:
     MAX_TOTAL_TOKENS: ClassVar[float] = 2048  # of prompt and answer together
 
     conversations: Conversations | ConversationLines
-    tokenizer: Tokenizer
+    tokenizer: Tokenizer  # counts the tokens, with special ones
     settings: RunSettings
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> "ShareGPTDataset | ShareGPTSessions":
-        """Create it from `--dataset-path`, `--tokenizer` and `--sharegpt-output-len`; with `--turns`, of sessions.
-
-        Raises:
-            BadInput: The file or the tokenizer cannot be used, or turns or think time cannot be read.
-        """
+        """Create it from `--dataset-path`, `--tokenizer` and `--sharegpt-output-len`; with `--turns`, of sessions."""
         path = sharegpt_path(settings)
         turns, think_times = parse_recorded_turns(settings.turns), ThinkTimes.from_settings(settings)
         conversations = Conversations(path)
@@ -71,11 +63,7 @@ class ShareGPTDataset:
         return [sharegpt_path(settings), tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the first k of which are those of `prompts(k)`.
-
-        Raises:
-            BadInput: The part of the file that is read is not JSON, or no conversation in it is of a usable length.
-        """
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`."""
         rows = iter(shuffled_list(range(len(self.conversations)), seed_of(self.settings, "order")))
         used: list[int] = []
         while len(used) < count and (batch := list(islice(rows, min(BATCH, count - len(used))))):
@@ -98,7 +86,7 @@ class ShareGPTDataset:
         return islice((prompt for batch in batches for _, prompt in self._read(batch)), count, None)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": self.NAME,
             "rule": self.RULE,

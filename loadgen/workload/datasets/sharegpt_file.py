@@ -33,11 +33,10 @@ logger = logging.getLogger("loadgen")
 def sharegpt_path(settings: RunSettings) -> Path:
     """Return the path of --dataset-path; without it, that of the published file in the cache of the hub.
 
-    If the cache does not have it and the hub can be reached, the file is downloaded, as SGLang and vllm-rs do.
-
     Raises:
         BadInput: There is no file.
     """
+    # If the cache does not have it and the hub can be reached, the file is downloaded, as SGLang and vllm-rs do.
     if settings.dataset_path is None:
         from loadgen.workload.datasets.hub.hub_folder import downloaded
 
@@ -48,21 +47,14 @@ def sharegpt_path(settings: RunSettings) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The first two turns of a conversation, of any speaker.
+    """The first two turns of a conversation, of any speaker."""
 
-    Attributes:
-        source: Its id, or its number in the file, from 0.
-        speakers: The speakers of the turns; None if the file does not name them.
-        image: The path or URL of an image, as the file has it; None if it has none.
-        video: The same of a video.
-    """
-
-    source: str
+    source: str  # its id, or its number in the file, from 0
     prompt: str
     answer: str
-    speakers: tuple[Any, Any] = (None, None)
-    image: Any = None
-    video: Any = None
+    speakers: tuple[Any, Any] = (None, None)  # speakers of the turns; None if the file does not name them
+    image: Any = None  # path or URL of an image, as the file has it; None if it has none
+    video: Any = None  # the same of a video
 
 
 class ConversationsInOrder:
@@ -125,11 +117,10 @@ class ConversationsInOrder:
 
 
 class Conversations(ConversationsInOrder):
-    """The conversations of at least two turns in a ShareGPT file, by number.
+    """The conversations of at least two turns in a ShareGPT file, by number."""
 
-    The file is memory-mapped and its structure scanned; a conversation is parsed when it is read. If the file is
-    truncated, its complete conversations are used, and a warning is logged.
-    """
+    # The file is memory-mapped and its structure scanned; a conversation is parsed when it is read. If the file is
+    # truncated, its complete conversations are used, and a warning is logged.
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -160,12 +151,11 @@ class Conversations(ConversationsInOrder):
     def exchanges(self, index: int) -> tuple[str, list[tuple[str, str]]] | None:
         """Return the source of a conversation with its questions and answers; None if it is not usable.
 
-        Questions and answers must alternate from the first turn on, and each must be a text that is not empty and can
-        be sent. A last question without an answer is left out.
-
         Raises:
             BadInput: It is not JSON, or has an image or a video.
         """
+        # Questions and answers must alternate from the first turn on, and each must be a text that is not empty and can
+        # be sent. A last question without an answer is left out.
         number = self._numbers[index]
         entry = self._entry(number)
         if entry.get("image") or entry.get("video"):

@@ -22,23 +22,19 @@ BATCH = 64  # conversations read and encoded at a time
 
 @dataclass(frozen=True, slots=True)
 class ShareGPTSessions(EndlessSessions):
-    """Conversations in an order that `seed_order` shuffles, each a session of up to `turns` questions.
+    """Conversations in an order that `seed_order` shuffles, each a session of up to `turns` questions."""
 
-    A conversation is used if human (user) and gpt (assistant) alternate from the start and every text can be sent. A
-    last question without an answer is left out. Lengths are not limited.
-
-    Attributes:
-        turns: Maximum questions of a session; None for all.
-    """
+    # A conversation is used if human (user) and gpt (assistant) alternate from the start and every text can be sent. A
+    # last question without an answer is left out. Lengths are not limited.
 
     conversations: Conversations
     tokenizer: Tokenizer
     settings: RunSettings
-    turns: int | None
+    turns: int | None  # maximum questions of a session; None for all
     think_times: ThinkTimes
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": "sharegpt",
             "rule": "whole conversations",

@@ -10,22 +10,14 @@ from loadgen.workload.prompt import Continued, Dataset, Prompt
 
 @dataclass(frozen=True, slots=True)
 class TextBatches:
-    """Batches of the prompts of a data set; the last batch may be smaller.
-
-    Attributes:
-        size: Texts in each request.
-        total: Texts in all; None: `size` in each request.
-        query: A text that stands first in each request; empty: none.
-        query_tokens: Tokens of it, counted once in each request.
-        tokens_per_text: Tokens counted with each text, beside its own.
-    """
+    """Batches of the prompts of a data set; the last batch may be smaller."""
 
     texts: Dataset
-    size: int
-    total: int | None
-    query: str = ""
-    query_tokens: int = 0
-    tokens_per_text: int = 0
+    size: int  # texts in each request
+    total: int | None  # texts in all; None: `size` in each request
+    query: str = ""  # a text that stands first in each request; empty: none
+    query_tokens: int = 0  # tokens of it, counted once in each request
+    tokens_per_text: int = 0  # tokens counted with each text, beside its own
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` requests, the same in every call."""
@@ -36,7 +28,7 @@ class TextBatches:
         return self._batches(self.texts.beyond(self._texts_of(count)) if isinstance(self.texts, Continued) else ())
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return self.texts.provenance() | {"batch_size": self.size}
 
     def _texts_of(self, count: int) -> int:

@@ -11,14 +11,10 @@ from loadgen.workload.uniforms import uniforms
 
 @dataclass(frozen=True, slots=True)
 class ThinkTimes:
-    """Draws a time for each turn by itself.
-
-    Attributes:
-        seed: The seed of the draws: that of the arrivals, because both decide when requests are due.
-    """
+    """Draws a time for each turn by itself."""
 
     law: ThinkTime
-    seed: int
+    seed: int  # seed of the draws: that of the arrivals, because both decide when requests are due
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:

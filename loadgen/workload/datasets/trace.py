@@ -21,20 +21,15 @@ COLUMN = "--trace-column"
 
 @dataclass(frozen=True)
 class TraceDataset:
-    """The requests of a trace in the order of their times; texts are random words, exact to the token.
+    """The requests of a trace in the order of their times; texts are random words, exact to the token."""
 
-    The prompt of a row with blocks consists of these blocks, so prompts share the prefixes that they shared in the
-    trace. A block is the prefix of its number: its words do not depend on how many of them a prompt uses.
-
-    Attributes:
-        rows: The rows within the run.
-        time_scale: Factor by which requests are sent faster; None: they have no due times.
-    """
+    # The prompt of a row with blocks consists of these blocks, so prompts share the prefixes that they shared in the
+    # trace. A block is the prefix of its number: its words do not depend on how many of them a prompt uses.
 
     file: TraceFile
-    rows: list[TraceRow] = field(repr=False)
+    rows: list[TraceRow] = field(repr=False)  # rows within the run
     drawing: RandomText
-    time_scale: float | None
+    time_scale: float | None  # factor by which requests are sent faster; None: they have no due times
     block_tokens: int
 
     @classmethod
@@ -61,11 +56,7 @@ class TraceDataset:
         return len(self.rows)
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield the first `count` prompts, fewer if the trace ends before.
-
-        Raises:
-            BadInput: A row has more blocks than fit into its prompt.
-        """
+        """Yield the first `count` prompts, fewer if the trace ends before."""
         blocks = BlockTexts(self.drawing)
         first_ns, special = self.file.rows[0].at_ns, self.tokenizer.special_tokens
         for row in self.rows[:count]:
@@ -82,7 +73,7 @@ class TraceDataset:
             yield Prompt(text, tokens + special, row.output_tokens, f"trace/{row.line}", due_ns=due_ns)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": "trace",
             "rule": "at the rate of the run" if self.time_scale is None else "at the trace's times",

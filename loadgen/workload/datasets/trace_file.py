@@ -20,35 +20,24 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 @dataclass(frozen=True, slots=True)
 class TraceRow:
-    """One request of a trace.
+    """One request of a trace."""
 
-    Attributes:
-        line: Its line in the file, from 1.
-        at_ns: Its time, ns, from any origin.
-        blocks: The numbers of the blocks of its prompt; equal numbers are equal texts.
-    """
-
-    line: int
-    at_ns: int
+    line: int  # its line in the file, from 1
+    at_ns: int  # its time, ns, from any origin
     input_tokens: int
     output_tokens: int
-    blocks: tuple[int, ...] = ()
+    blocks: tuple[int, ...] = ()  # numbers of the blocks of its prompt; equal numbers are equal texts
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """The names of the fields in a format.
-
-    Attributes:
-        unit_ns: Nanoseconds of a time of 1; None: times are dates.
-        blocks: The list of blocks, "" for none.
-    """
+    """The names of the fields in a format."""
 
     time: str
     input: str
     output: str
-    unit_ns: int | None
-    blocks: str = ""
+    unit_ns: int | None  # nanoseconds of a time of 1; None: times are dates
+    blocks: str = ""  # list of blocks, "" for none
 
 
 def _ns(value: Any, unit_ns: int | None) -> int:
@@ -75,10 +64,6 @@ FORMATS = {
 
 class TraceFile:
     """A trace file in one of FORMATS.
-
-    Attributes:
-        rows: Its requests in the order of their times, without those of 0 input or output tokens.
-        left_out: The number of requests without input or output tokens.
 
     Args:
         format_name: One of FORMATS, or `auto` to recognise it by the first line.
@@ -119,8 +104,9 @@ class TraceFile:
             raise BadInput(
                 DATASET_PATH, f"{path} is not a text ({error.reason})", "give the unpacked file of a trace"
             ) from error
+        # its requests in the order of their times, without those of 0 input or output tokens
         self.rows = sorted((row for row in rows if row is not None), key=lambda row: row.at_ns)
-        self.left_out = len(rows) - len(self.rows)
+        self.left_out = len(rows) - len(self.rows)  # number of requests without input or output tokens
         if not self.rows:
             why = f": none of its {len(rows):,} rows has input and output tokens" if rows else ""
             raise BadInput(DATASET_PATH, f"{path} has no requests{why}", "give the file of a trace")

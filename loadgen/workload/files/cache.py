@@ -1,8 +1,7 @@
-"""The cache folder of data sets: prompts, hashes of large files, and words of tokenizers, kept between runs.
+"""The cache folder of data sets: prompts, hashes of large files, and words of tokenizers, kept between runs."""
 
-Each entry is a file. It is written under another name and renamed when it is complete. Reading an entry updates its
-time; `make_room` removes the entries that were unused for the longest time.
-"""
+# Each entry is a file. It is written under another name and renamed when it is complete. Reading an entry updates its
+# time; `make_room` removes the entries that were unused for the longest time.
 
 import contextlib
 import fcntl
@@ -33,11 +32,7 @@ def folder() -> Path:
 
 
 def limit() -> int:
-    """Return the maximum size of the cache in bytes, from LOADGEN_CACHE_BYTES; 0 means that no prompts are kept.
-
-    Raises:
-        BadInput: The value is not a number of bytes.
-    """
+    """Return the maximum size of the cache in bytes, from LOADGEN_CACHE_BYTES; 0 means that no prompts are kept."""
     value = os.environ.get(LIMIT) or str(DEFAULT_LIMIT_BYTES)
     if not value.isdecimal():
         raise BadInput(LIMIT, f"invalid number of bytes {value!r}", "write digits only, or 0 to keep no prompts")
@@ -125,16 +120,14 @@ class Draft:
 
     Args:
         max_bytes: Size above which the entry is discarded; the limit of the whole cache at `commit`. None: no limit.
-
-    Attributes:
-        digest: SHA-256 of everything written.
-        size: Bytes written.
     """
 
     def __init__(self, path: Path, max_bytes: int | None = None) -> None:
         self._path, self._max_bytes = path, max_bytes
         self._draft_path = path.with_name(f"{secrets.token_hex(16)}{DRAFT}")
         self._file: IO[bytes] | None = None
+        # digest: SHA-256 of everything written
+        # size: bytes written
         self.digest, self.size = hashlib.sha256(), 0
 
     def __enter__(self) -> "Draft":
@@ -187,10 +180,8 @@ class Draft:
 
 
 def _open_nameless(path: str, flags: int) -> int:
-    """Open a file without a name, which the system removes if the process is killed: an opener for `open`.
-
-    Where the system has no such files, the file has its name from the start.
-    """
+    """Open a file without a name, which the system removes if the process is killed: an opener for `open`."""
+    # Where the system has no such files, the file has its name from the start.
     try:
         return os.open(os.path.dirname(path), os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     except (AttributeError, OSError):  # only on Linux, and not on all of its file systems

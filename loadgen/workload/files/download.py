@@ -1,9 +1,8 @@
-"""Download of a large published file over HTTP, which resumes after a cut connection and between commands.
+"""Download of a large published file over HTTP, which resumes after a cut connection and between commands."""
 
-The received part stays in `.part` beside the final file, and the ETag of the content in `.part.etag`. A later attempt
-requests the rest (RFC 9110: Range, section 14.2, and If-Range, section 13.1.5), and starts again if the content has
-changed. `huggingface_hub` resumes only within one call, and deletes the part when it fails or is interrupted.
-"""
+# The received part stays in `.part` beside the final file, and the ETag of the content in `.part.etag`. A later attempt
+# requests the rest (RFC 9110: Range, section 14.2, and If-Range, section 13.1.5), and starts again if the content has
+# changed. `huggingface_hub` resumes only within one call, and deletes the part when it fails or is interrupted.
 
 import fcntl
 import hashlib
@@ -38,15 +37,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A published file.
+    """A published file."""
 
-    Attributes:
-        path: Its path below the URL of the Hugging Face hub or a mirror.
-        megabytes: Its size, rounded to millions of bytes.
-    """
-
-    path: str
-    megabytes: int
+    path: str  # its path below the URL of the Hugging Face hub or a mirror
+    megabytes: int  # its size, rounded to millions of bytes
 
     @property
     def name(self) -> str:
@@ -67,14 +61,10 @@ SHAREGPT = Published(
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The result of `fetch`.
-
-    Attributes:
-        sha256: Its hash in hex; None if the file existed already and was not read.
-    """
+    """The result of `fetch`."""
 
     path: Path
-    sha256: str | None
+    sha256: str | None  # its hash in hex; None if the file existed already and was not read
 
 
 def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress = lambda done, total: None) -> Fetched:

@@ -21,7 +21,6 @@ class CachePlan:
     """Watches the prompts of a run on their way to its files; used in `with`.
 
     Args:
-        target: The server, which decides the form of a request.
         ends: Tokenizes the prompts; None: there is no tokenizer.
     """
 

@@ -22,29 +22,18 @@ REMEDY = "give --cache cold, or another data set"
 
 @dataclass(frozen=True)
 class Salt:
-    """Replaces the first tokens of each prompt by as many words of one token.
+    """Replaces the first tokens of each prompt by as many words of one token."""
 
-    Word i is a function of the salt and of the first i tokens. So texts that begin alike still do, and to the same
-    token; others begin with other words. The number of tokens of a text stays the same.
+    # Word i is a function of the salt and of the first i tokens. So texts that begin alike still do, and to the same
+    # token; others begin with other words. The number of tokens of a text stays the same.
 
-    Attributes:
-        value: The salt, in hex.
-    """
-
-    value: str
+    value: str  # salt, in hex
     tokenizer: Tokenizer
     words: Words
 
     @classmethod
     def of(cls, value: str, dataset: Dataset, settings: RunSettings) -> Self:
-        """Create the salt of the prompts of a data set.
-
-        Args:
-            dataset: The data set, whose tokenizer is used if it has one.
-
-        Raises:
-            BadInput: The tokenizer cannot be loaded, or has too few words.
-        """
+        """Create the salt of the prompts of a data set."""
         tokenizer = tokenizer_for(dataset, settings)
         return cls(value, tokenizer, words_of(tokenizer))
 

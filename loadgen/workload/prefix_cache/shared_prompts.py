@@ -23,13 +23,13 @@ NO_TOKENIZER = "the data set uses no tokenizer"
 class SharedPrompts:
     """Counts what a prefix cache can give back of the prompts that pass it, at best.
 
-    Prompts are kept until all have passed, for what they share may be known from an earlier run: to encode a million
-    tokens of text takes seconds. Where there are too many to keep, they are counted at once.
-
     Args:
         ends: Tokenizes the prompts; None: there is no tokenizer.
         models: The model or adapter of each class of requests; a cache keeps their prompts apart.
     """
+
+    # Prompts are kept until all have passed, for what they share may be known from an earlier run: to encode a million
+    # tokens of text takes seconds. Where there are too many to keep, they are counted at once.
 
     def __init__(self, ends: TokenEnds | None, block: CacheBlock, models: Sequence[str] = ("",)) -> None:
         self._ends, self._block, self._blocks = ends, block, SharedBlocks(block.tokens)
@@ -57,11 +57,7 @@ class SharedPrompts:
             yield prompt
 
     def about(self, sha256: str) -> dict[str, Any]:
-        """Return what is known, as JSON: the block, and what is shared of how many tokens; or why it is unknown.
-
-        Args:
-            sha256: The hash of the prompts of the run.
-        """
+        """Return what is known, as JSON: the block, and what is shared of how many tokens; or why it is unknown."""
         if self._unknown is not None or self._ends is None:
             found: dict[str, Any] = {"unknown": self._unknown}
         elif self._were_too_many or len({*self._models}) > 1:  # the hash says nothing of models

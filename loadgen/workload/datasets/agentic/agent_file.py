@@ -34,11 +34,7 @@ class AgentFile:
         self.format = _format(path, name)
 
     def sessions(self) -> Iterator[RecordedSession]:
-        """Yield the sessions, the same in every call.
-
-        Raises:
-            BadInput: A session is invalid, or there is none.
-        """
+        """Yield the sessions, the same in every call."""
         is_empty = True
         for session in FORMATS[self.format].sessions(self.path):
             is_empty = False

@@ -24,11 +24,10 @@ from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class AgenticDataset(EndlessSessions):
-    """The calls of recorded sessions, each after those that it waited for, with the recorded pauses.
+    """The calls of recorded sessions, each after those that it waited for, with the recorded pauses."""
 
-    Recorded messages are sent as they are. Where a format has only lengths and blocks, texts are random words, exact to
-    the token; if the file is sent more than once, with other words each time.
-    """
+    # Recorded messages are sent as they are. Where a format has only lengths and blocks, texts are random words, exact
+    # to the token; if the file is sent more than once, with other words each time.
 
     file: AgentFile
     settings: RunSettings
@@ -51,7 +50,7 @@ class AgenticDataset(EndlessSessions):
         return self._size[0]
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": "agentic",
             "rule": "as recorded",

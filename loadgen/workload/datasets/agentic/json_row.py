@@ -18,14 +18,10 @@ MAX_S = 1e9  # 30 years
 
 @dataclass(frozen=True, slots=True)
 class JsonRow:
-    """One object.
-
-    Attributes:
-        location: Where it stands in the file, such as "line 3, requests[2]".
-    """
+    """One object."""
 
     path: Path
-    location: str
+    location: str  # where it stands in the file, such as "line 3, requests[2]"
     fields: dict[str, Any]
 
     def error(self, problem: str, remedy: str = REMEDY) -> BadInput:
@@ -92,9 +88,6 @@ class JsonRow:
 
 def read_rows(path: Path, remedy: str) -> Iterator[JsonRow]:
     """Yield the objects of a file: JSON lines, one JSON object, or a list of objects.
-
-    Args:
-        remedy: What to give in place of a file that cannot be used.
 
     Raises:
         BadInput: The file cannot be read, or has something else.

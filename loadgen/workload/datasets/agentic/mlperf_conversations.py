@@ -1,9 +1,9 @@
-"""Conversations of agents in the format of MLPerf's endpoints benchmark: a JSON line for each message.
+"""Conversations of agents in the format of MLPerf's endpoints benchmark: a JSON line for each message."""
 
-Fields: `conversation_id`, `turn` from 1, `role` (user, assistant, tool), `content`, and as needed `system`, `tools`,
-`tool_calls`, `tool_results`, `reasoning_content`, `delay_seconds`, `max_new_tokens`. Each row of a user or tool is a
-request that repeats all rows before it. Source: https://github.com/mlcommons/endpoints, `agentic_inference_dataset.py`.
-"""
+# Fields: `conversation_id`, `turn` from 1, `role` (user, assistant, tool), `content`, and as needed `system`, `tools`,
+# `tool_calls`, `tool_results`, `reasoning_content`, `delay_seconds`, `max_new_tokens`. Each row of a user or tool is a
+# request that repeats all rows before it. Source: https://github.com/mlcommons/endpoints,
+# `agentic_inference_dataset.py`.
 
 import itertools
 from collections.abc import Iterator

@@ -1,9 +1,8 @@
-"""Rounds of coding agents in TraceLab's format: a JSON line for each call.
+"""Rounds of coding agents in TraceLab's format: a JSON line for each call."""
 
-Fields: `session_id`, `timing_events` (`event_type`, `timestamp`), `input_tokens_total`, `prefix_tokens` (how many of
-them the call before it had, too), `output_tokens`, `reasoning_output_tokens`, `round_index`. Sources:
-https://github.com/uw-syfi/TraceLab, and AIPerf's loader `_tracelab_convert.py`.
-"""
+# Fields: `session_id`, `timing_events` (`event_type`, `timestamp`), `input_tokens_total`, `prefix_tokens` (how many of
+# them the call before it had, too), `output_tokens`, `reasoning_output_tokens`, `round_index`. Sources:
+# https://github.com/uw-syfi/TraceLab, and AIPerf's loader `_tracelab_convert.py`.
 
 import datetime
 from collections.abc import Iterator

@@ -1,7 +1,6 @@
-"""Rules of `--dataset-rule`: prompts as other tools make them, to compare with their published results.
+"""Rules of `--dataset-rule`: prompts as other tools make them, to compare with their published results."""
 
-A rule is a data set that replaces the one of its kind.
-"""
+# A rule is a data set that replaces the one of its kind.
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -40,11 +39,7 @@ def require_packages(rule: str | None) -> None:
 
 
 def find(kind: str, rule: str) -> "DatasetClass":
-    """Find the data set of a kind (`--dataset-name`) and a rule.
-
-    Raises:
-        BadInput: The kind has no such rule.
-    """
+    """Find the data set of a kind (`--dataset-name`) and a rule."""
     rules = RULES.get(kind, {})
     if rule not in rules:
         remedy = (

@@ -19,29 +19,20 @@ BATCH = 256  # conversations encoded at a time
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkRunnerShareGPT:
-    """Conversations in the file's order whose first turn is a user's and whose second is a model's, neither empty.
+    """Conversations in the file's order whose first turn is a user's and whose second is a model's, neither empty."""
 
-    Nothing is random. The rule makes the server generate the recorded length.
-
-    Attributes:
-        tokenizer: Counts the tokens, those of the answer without special ones.
-        output_tokens: Maximum tokens of each answer; None: the length of the recorded answer.
-        min_tokens, max_tokens: Questions with fewer or more tokens are left out.
-    """
+    # Nothing is random. The rule makes the server generate the recorded length.
 
     conversations: ConversationsInOrder
-    tokenizer: Tokenizer
-    output_tokens: int | None
+    tokenizer: Tokenizer  # counts the tokens, those of the answer without special ones
+    output_tokens: int | None  # maximum tokens of each answer; None: the length of the recorded answer
+    # min_tokens, max_tokens: questions with fewer or more tokens are left out
     min_tokens: int = 0
     max_tokens: float = math.inf
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--dataset-path`, `--tokenizer` and the lengths `--sharegpt-*`.
-
-        Raises:
-            BadInput: The file or the tokenizer cannot be used, or the lengths are no range.
-        """
+        """Create the data set from `--dataset-path`, `--tokenizer` and the lengths `--sharegpt-*`."""
         low, high = _range(settings.sharegpt_input_len)
         return cls(
             conversations=ConversationsInOrder(sharegpt_path(settings)),
@@ -52,11 +43,7 @@ class BenchmarkRunnerShareGPT:
         )
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield the first `count` prompts. One batch at a time is in memory, and no more of the file is read.
-
-        Raises:
-            BadInput: The part of the file that is read is not JSON, or the file has fewer such conversations.
-        """
+        """Yield the first `count` prompts. One batch at a time is in memory, and no more of the file is read."""
         found = (
             each
             for each in self.conversations
@@ -73,7 +60,7 @@ class BenchmarkRunnerShareGPT:
             raise BadInput("--num-prompts", problem, "give a lower number, or the complete file")
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": "sharegpt",
             "rule": RULE,

@@ -1,8 +1,7 @@
-"""`ConsecutiveIds`: random prompts of `vllm bench serve`, each a range of consecutive ids of the vocabulary.
+"""`ConsecutiveIds`: random prompts of `vllm bench serve`, each a range of consecutive ids of the vocabulary."""
 
-The ids are decoded, the text is encoded again and cut to the length, and the rest is decoded: that is the prompt. It
-becomes shorter where neighbouring tokens merge.
-"""
+# The ids are decoded, the text is encoded again and cut to the length, and the rest is decoded: that is the prompt. It
+# becomes shorter where neighbouring tokens merge.
 
 import math
 from abc import ABC, abstractmethod
@@ -25,51 +24,32 @@ BLOCK_TOKENS = 1 << 18  # tokens of the prompts made at a time
 
 
 class RandomNumbers(NamedTuple):
-    """The random numbers of a rule; arrays have a number for each prompt.
+    """The random numbers of a rule; arrays have a number for each prompt."""
 
-    Attributes:
-        prefix: The ids of the shared prefix.
-        inputs: The number of ids of each prompt without its prefix.
-        outputs: Maximum tokens of each answer.
-        offsets: The offset of each range in the vocabulary, without the number of the prompt.
-    """
-
-    prefix: list[int]
-    inputs: NDArray[np.int64]
-    outputs: NDArray[np.int64]
-    offsets: NDArray[np.int64]
+    prefix: list[int]  # ids of the shared prefix
+    inputs: NDArray[np.int64]  # number of ids of each prompt without its prefix
+    outputs: NDArray[np.int64]  # maximum tokens of each answer
+    offsets: NDArray[np.int64]  # offset of each range in the vocabulary, without the number of the prompt
 
 
 @dataclass(frozen=True, slots=True)
 class ConsecutiveIds(ABC):
-    """Prompt i is the shared prefix, then the ids from offset + i on, modulo the vocabulary.
+    """Prompt i is the shared prefix, then the ids from offset + i on, modulo the vocabulary."""
 
-    Attributes:
-        RULE: The name of the rule.
-        CUTS_PREFIX: Whether a text is cut to prefix and length together, and has its real number of tokens; else it is
-            cut to the length alone, and has the requested number.
-        tokenizer: Decodes and encodes; ids are from its vocabulary without added tokens.
-        prefix_tokens: Ids of the shared prefix, 0 for none.
-        inputs: The minimum and maximum number of ids of a prompt without its prefix and special tokens.
-        outputs: The minimum and maximum of the tokens of an answer.
-    """
-
-    RULE: ClassVar[str]
+    RULE: ClassVar[str]  # name of the rule
+    # whether a text is cut to prefix and length together, and has its real number of tokens; else it is cut to the
+    # length alone, and has the requested number
     CUTS_PREFIX: ClassVar[bool]
 
-    tokenizer: Tokenizer
-    prefix_tokens: int
-    inputs: tuple[int, int]
-    outputs: tuple[int, int]
+    tokenizer: Tokenizer  # decodes and encodes; ids are from its vocabulary without added tokens
+    prefix_tokens: int  # ids of the shared prefix, 0 for none
+    inputs: tuple[int, int]  # minimum and maximum number of ids of a prompt without its prefix and special tokens
+    outputs: tuple[int, int]  # minimum and maximum of the tokens of an answer
     seed: int
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--tokenizer`, the `--random-*` fields and the seed of the prompts.
-
-        Raises:
-            BadInput: A length or ratio leaves no token, or the tokenizer cannot be loaded.
-        """
+        """Create the data set from `--tokenizer`, the `--random-*` fields and the seed of the prompts."""
         input_ratio, output_ratio = parse_ratios(settings.random_range_ratio)
         inputs = plain_length(INPUT_LEN, settings.random_input_len, cls.RULE)
         outputs = plain_length("--random-output-len", settings.random_output_len, cls.RULE)
@@ -94,7 +74,7 @@ class ConsecutiveIds(ABC):
         """Draw the random numbers of `count` prompts from one generator of the seed, in the order of the rule."""
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the same in every call."""
+        """As `Dataset.prompts`."""
         prefix, inputs, outputs, offsets = self.draw(count)
         total, (low, high) = 0, self.inputs
         block = max(1, BLOCK_TOKENS // (self.prefix_tokens + high))
@@ -118,7 +98,7 @@ class ConsecutiveIds(ABC):
             warn_of_miss(total / count, self.prefix_tokens + low, self.prefix_tokens + high)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         return {
             "name": "random",
             "rule": self.RULE,
@@ -153,10 +133,9 @@ class Vllm011Random(ConsecutiveIds):
 
 
 class Vllm09Random(ConsecutiveIds):
-    """The rule of `vllm bench serve` 0.9: numpy's legacy generator draws the prefix, inputs, outputs, then offsets.
+    """The rule of `vllm bench serve` 0.9: numpy's legacy generator draws the prefix, inputs, outputs, then offsets."""
 
-    A prompt is cut to the length without the prefix, and reported with it: with a prefix, its real length is shorter.
-    """
+    # A prompt is cut to the length without the prefix, and reported with it: with a prefix, its real length is shorter.
 
     __slots__ = ()
     RULE: ClassVar[str] = "vllm-0.9"
@@ -164,11 +143,7 @@ class Vllm09Random(ConsecutiveIds):
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set like all rules of consecutive ids, with a seed for numpy's legacy generator.
-
-        Raises:
-            BadInput: The seed has more than 32 bits, or a setting is invalid for all rules.
-        """
+        """Create the data set like all rules of consecutive ids, with a seed for numpy's legacy generator."""
         seed = seed_of(settings, "prompts")
         if seed >= 1 << 32:
             raise BadInput("--seed", f"{seed} is out of range for {cls.RULE}", "give less than 2**32")

@@ -19,29 +19,19 @@ CHARACTERS_PER_TOKEN = 5 * 1.5  # the usual number with a margin
 
 @dataclass(frozen=True, slots=True)
 class Guidellm05Random:
-    """Prompt i is "1 i " and sentences, cut to the first `input_tokens` tokens.
+    """Prompt i is "1 i " and sentences, cut to the first `input_tokens` tokens."""
 
-    The cut text may have another number of tokens when it is encoded again: that is `input_tokens` of its Prompt. Its
-    last token may be white space, which a chat template may trim. Sentences are drawn prompt by prompt.
+    # The cut text may have another number of tokens when it is encoded again: that is `input_tokens` of its Prompt. Its
+    # last token may be white space, which a chat template may trim. Sentences are drawn prompt by prompt.
 
-    Attributes:
-        tokenizer: Encodes with special tokens, and decodes without them.
-        input_tokens: Requested tokens of each prompt.
-        output_tokens: Maximum tokens of each answer; the rule makes the server generate all of them.
-    """
-
-    tokenizer: Tokenizer
-    input_tokens: int
-    output_tokens: int
+    tokenizer: Tokenizer  # encodes with special tokens, and decodes without them
+    input_tokens: int  # requested tokens of each prompt
+    output_tokens: int  # maximum tokens of each answer; the rule makes the server generate all of them
     seed: int
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--tokenizer`, `--random-input-len`, `--random-output-len` and the prompts' seed.
-
-        Raises:
-            BadInput: Faker is missing, a prefix or a range is given, or the tokenizer cannot be loaded.
-        """
+        """Create the data set from `--tokenizer`, `--random-input-len`, `--random-output-len` and the prompts' seed."""
         if any(range_ratio.parse_ratios(settings.random_range_ratio)):
             raise BadInput(range_ratio.FLAG, f"{RULE} does not support ranges", "leave it out")
         if settings.random_prefix_len:
@@ -66,7 +56,7 @@ class Guidellm05Random:
             warn_of_miss(total / count, self.input_tokens, self.input_tokens)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the prompts, as JSON."""
+        """As `Dataset.provenance`."""
         from importlib.metadata import version
 
         return {
