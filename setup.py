@@ -14,18 +14,15 @@ from setuptools import Extension, setup
 
 SHARED = "loadgen.core.shared_types"  # written by Cython: the types of its functions, once for all modules
 COMPILED = (
-    "core.event_flags",
     "core.histogram",
     "core.record",
     "core.record_json",
     "core.dialect_scan",
     "core.sse",
     "core.http1",
-    "core.kernel_clock",
     "core.read_loop",
     "core.stamped_connection",
     "core.accumulator",
-    "engines.sim.outlet",
     "engines.sim.emit",
     "engines.sim.planned",
     "workload.files.json_index",
