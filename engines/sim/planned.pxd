@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 from loadgen.core.c.int64_view cimport Int64View
 from loadgen.engines.sim.heap cimport Heap
-from loadgen.engines.sim.outlet cimport Outlet
+from loadgen.engines.sim.emit cimport Outlet
 
 
 cdef class Planned(Outlet):

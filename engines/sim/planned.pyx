@@ -9,7 +9,7 @@ from loadgen.core.c.digits cimport PLACES
 from loadgen.core.c.int64_view cimport hold, release, value_at
 from loadgen.core.c.leak_count cimport BYTES, COUNTING, count_freed, live_count
 from loadgen.engines.sim.heap cimport pop, postpone, push
-from loadgen.engines.sim.outlet cimport Outlet, put_bytes, reserve, scratch
+from loadgen.engines.sim.emit cimport Outlet, put_bytes, reserve, scratch
 
 cdef enum:
     TURN_NS = 1000000  # after writing for so long in one go, requests get to be read

@@ -10,7 +10,7 @@ class Delta:
     Attributes:
         kinds: The kinds of token that the event bears, a subset of TOKENS; 0 for role-only, empty, finish-only and
             usage-only events.
-        says: Its other flags (event_flags.pxd).
+        says: Its other flags (`loadgen.core.event_flags`).
         tokens: The number of its tokens by token ids, else by logprobs; -1: it has neither.
         text: The text of these tokens.
         answer: The text of those that are content.

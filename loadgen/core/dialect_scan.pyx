@@ -12,7 +12,7 @@ from loadgen.core.c.json_cursor cimport (
     take_null, take_string, take_word, text_is,
 )
 from loadgen.core.c.json_scan cimport Delta, begin_event, scan_text
-from loadgen.core.event_flags cimport CHOICE, CONTENT, EMPTY, TOKENS
+from loadgen.core.c.event_flags cimport CHOICE, CONTENT, EMPTY, TOKENS
 
 
 cdef inline int find_text(const Text *among, int count, Text *key) noexcept nogil:

@@ -15,7 +15,7 @@ from loadgen.core.c.http_head cimport clear_head, find_head_end, parse_chunk_siz
 from loadgen.core.c.json_scan cimport Delta, scan_results
 from loadgen.core.c.leak_count cimport BYTES, COUNTING, RESPONSES, count_objects, live_count
 from loadgen.core.dialect_scan cimport DialectScanner
-from loadgen.core.event_flags cimport RESULT
+from loadgen.core.c.event_flags cimport RESULT
 from loadgen.core.record cimport BY_EVENTS, Record
 from loadgen.core.sse cimport SseReader
 

@@ -16,7 +16,7 @@ from loadgen.core.c.event_arrays cimport (
 from loadgen.core.c.event_runs cimport append_event, append_run, is_complete
 from loadgen.core.c.leak_count cimport BYTES, COUNTING, RECORDS, count_freed, count_objects, live_count
 from loadgen.core.c.tpot cimport tokens_of_tpot, tokens_of_vllms_tpot
-from loadgen.core.event_flags cimport CONTENT, OTHER, REASONING, SO_FAR, TOKENS
+from loadgen.core.c.event_flags cimport CONTENT, OTHER, REASONING, SO_FAR, TOKENS
 
 import json
 

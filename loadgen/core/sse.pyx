@@ -13,7 +13,7 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from loadgen.core.c.buffer cimport append_bytes, free_buffer
 from loadgen.core.c.json_scan cimport Delta, scan_event
 from loadgen.core.c.leak_count cimport BYTES, COUNTING, live_count
-from loadgen.core.event_flags cimport CONTENT, DONE, SO_FAR, USAGE
+from loadgen.core.c.event_flags cimport CONTENT, DONE, SO_FAR, USAGE
 from loadgen.core.record cimport Record
 
 import json

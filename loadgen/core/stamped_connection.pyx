@@ -13,8 +13,7 @@ from loadgen.core.c.clock cimport now_ns
 from loadgen.core.c.kernel_stamp cimport ask_for_stamps, count_received, receive, stamp_of_sent
 from loadgen.core.c.sockets cimport MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, recv, send
 from loadgen.core.http1 cimport IDLE, READER, Response
-from loadgen.core.kernel_clock cimport KernelClock
-from loadgen.core.read_loop cimport READ_BYTES, STALL_NS, ReadLoop
+from loadgen.core.read_loop cimport READ_BYTES, STALL_NS, KernelClock, ReadLoop
 from loadgen.core.record cimport Record
 
 import os

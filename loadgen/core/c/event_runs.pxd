@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from loadgen.core.c.buffer cimport resized
-from loadgen.core.event_flags cimport TOKENS
+from loadgen.core.c.event_flags cimport TOKENS
 
 cdef enum:
     MAX_RUNS = 1 << 16  # after these no more are listed

@@ -13,7 +13,7 @@ from loadgen.core.c.json_cursor cimport (
     AT_END, AT_VALUE, Cursor, Text, first_key, has_control_char, has_escape, is_new_key, next_key, skip_space,
     skip_value, take_char, take_integer, take_null, take_string, text_is,
 )
-from loadgen.core.event_flags cimport (
+from loadgen.core.c.event_flags cimport (
     CHOICE, CONTENT, EMPTY, FINISH, OLD_REASONING, OTHER, REASONING, ROLE, SO_FAR, USAGE
 )
 

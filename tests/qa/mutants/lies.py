@@ -117,7 +117,7 @@ LIES = (
     ),
     Mutant(
         "miss a step of the clock",
-        (Edit("loadgen/core/kernel_clock.pyx", "self.usable = is_first or ", "self.usable = True or is_first or "),),
+        (Edit("loadgen/core/read_loop.pyx", "self.usable = is_first or ", "self.usable = True or is_first or "),),
         Test("tests/core/test_kernel_clock.py::test_stamps_are_unusable_after_a_step_until_the_next_pair"),
     ),
     Mutant(

@@ -1,7 +1,7 @@
 # cython: language_level=3
-"""What one streamed event says, as a set of flags: the one definition for C and for Python."""
+"""What one streamed event says, as a set of flags: which `loadgen.core.event_flags` has for Python."""
 
-cpdef enum:
+cdef enum:
     # The kinds of token that an event bears.
     CONTENT = 1
     REASONING = 2
