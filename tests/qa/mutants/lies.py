@@ -41,7 +41,7 @@ LIES = (
             # The pacer's alone: the loop probe's alarm bounds how long a poll waits.
             Edit(PACER, "import KERNEL, AnyAlarm, Clock", "import KERNEL, AnyAlarm, Clock, LoopAlarm"),
             Edit(PACER, "self._clock.alarm(asyncio.get_running_loop()", "LoopAlarm(asyncio.get_running_loop()"),
-            Edit(PACER, "self._hook.due_ns = max(due_ns, self._now_ns())", "pass"),
+            Edit(PACER, "self._hook.due_ns = max(due, now_ns())", "pass"),
             Edit(
                 CLOCK,
                 "call_later(max(0, due_ns - now_ns()) / NS_PER_S, self._ring)",

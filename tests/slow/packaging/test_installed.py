@@ -49,7 +49,7 @@ def test_the_wheel_has_one_top_level_name_and_everything_that_is_needed(wheel: P
         "loadgen/report/html/templates/base.html.j2",
     ):
         assert needed in names
-    assert sum(name.endswith(".so") for name in names) == 16
+    assert sum(name.endswith(".so") for name in names) == 12
     assert not [name for name in names if name.startswith("loadgen/bench/")]
 
     assert not [name for name in names if name.endswith((".c", ".pyx"))]
