@@ -18,8 +18,16 @@ MAX_RETRY_AFTER_S = 60.0
 FIRST_WAIT_S, MAX_WAIT_S, JITTER = 0.5, 8.0, 0.25
 # What all attempts of a request have in common, and what is kept of the first.
 KEPT = (
-    *("ready", "turn", "server_tokens", "class_number", "keeps_text", "keeps_answer", "keeps_head", "session_token"),
-    *("disconnect_tokens", "disconnect_ns"),
+    "ready",
+    "turn",
+    "server_tokens",
+    "class_number",
+    "keeps_text",
+    "keeps_answer",
+    "keeps_head",
+    "session_token",
+    "disconnect_tokens",
+    "disconnect_ns",
 )
 OF_FIRST = ("sent", "closed", "status")
 

@@ -35,10 +35,11 @@ class Circumstances(NamedTuple):
 
 def take(module: str) -> Interpreter | None:
     """Return the kept child that runs a module, once; None where there is none that would be as a new one."""
-    kept = _kept.pop(module, None)
-    if kept is None or kept[1].pid != os.getpid():  # a fork: the child belongs to the other process
+    if module not in _kept:
         return None
-    process, circumstances = kept
+    process, circumstances = _kept.pop(module)
+    if circumstances.pid != os.getpid():  # a fork: the child belongs to the other process
+        return None
     if process.poll() is None and circumstances == Circumstances.now():
         return process
     end(process)

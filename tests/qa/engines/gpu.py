@@ -8,7 +8,6 @@ one does not hold. Parts: a run, a server beside a process that holds the memory
 import argparse
 import contextlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -51,29 +50,21 @@ held = torch.empty(free - int(sys.argv[1]), dtype=torch.uint8, device="cuda")
 print("held", flush=True)
 sys.stdin.read()
 """
-KNOBS = ["attention_backend=sdpa", "memory_fraction=0.5"]
-ENDLESS = {"generation_config": json.dumps({"eos_token_id": VOCABULARY}), "max_tokens": 64}
+KNOBS = {"attention_backend": "sdpa", "memory_fraction": 0.5}
+INPUT_TOKENS, OUTPUT_TOKENS, REQUESTS = 256, 64, 160
+# transformers serve refuses ignore_eos. No token of the vocabulary ends an answer.
+ENDLESS = {"generation_config": json.dumps({"eos_token_id": VOCABULARY}), "max_tokens": OUTPUT_TOKENS}
+HOUR_PRICE = 2.0
 WORKLOAD = {
     "backend": "openai-chat",
     "dataset_name": "random",
-    "random_input_len": 256,
-    "random_output_len": 64,
+    "random_input_len": INPUT_TOKENS,
+    "random_output_len": OUTPUT_TOKENS,
     "ignore_eos": False,
     "extra_body": ENDLESS,
     "num_prompts": 48,
     "max_concurrency": 32,
     "seed": 1,
-}
-STUDY = {
-    "name": "transformers",
-    "hardware": {"name": "", "devices": 1, "gpu_hour_price": 2.0},
-    "engines": {"transformers": {"knobs": {"attention_backend": "sdpa", "memory_fraction": 0.5}}},
-    "workloads": {"random": WORKLOAD},
-    "objective": {"metric": "total_tps_per_box", "workload": "random"},
-    "baseline": {"engine": "transformers", "model": "random", "knobs": {"max_batched_tokens": 256}},
-    "decision": {"min_effect": 0.05, "repeats": {"least": 2, "most": 2}},
-    "budget": {"hours": 0.1, "start_timeout": 120},
-    "stages": [{"name": "batch", "grid": {"max_batched_tokens": [4096]}}],
 }
 
 
@@ -98,9 +89,10 @@ def used_bytes() -> int:
 
 def run(model: Path, *more: str) -> "subprocess.CompletedProcess[str]":
     """Call `loadgen run` on a server that it starts for it."""
-    words = ["--engine", "transformers", "--model", str(model), "--engine-arg", *KNOBS, "--tokenizer", str(model)]
+    knobs = [f"{name}={value}" for name, value in KNOBS.items()]
+    words = ["--engine", "transformers", "--model", str(model), "--engine-arg", *knobs, "--tokenizer", str(model)]
     words += ["--backend", "openai-chat", "--no-ignore-eos", "--extra-body", json.dumps(ENDLESS)]
-    words += ["--random-input-len", "256", "--random-output-len", "64", *more]
+    words += ["--random-input-len", str(INPUT_TOKENS), "--random-output-len", str(OUTPUT_TOKENS), *more]
     return subprocess.run([*LOADGEN, "run", *words], env=environment(), capture_output=True, text=True, check=False)
 
 
@@ -135,7 +127,7 @@ class Report:
 def of_run(report: Report, model: Path) -> None:
     """A run names power, energy, rates per GPU and cost; afterwards the memory is free again."""
     before, begin = used_bytes(), time.monotonic()
-    done = run(model, "--rate", "8", "--num-prompts", "160", "--gpu-hour-price", "2", "--json")
+    done = run(model, "--rate=8", f"--num-prompts={REQUESTS}", f"--gpu-hour-price={HOUR_PRICE}", "--json")
     report.line(done.returncode == 0, f"run ended with {done.returncode} after {time.monotonic() - begin:.0f} s")
     print(done.stderr[-6000:])
     if done.returncode:
@@ -143,8 +135,9 @@ def of_run(report: Report, model: Path) -> None:
     result: dict[str, Any] = orjson.loads(done.stdout)
     own = result["loadgen"]
     gained, server = own["efficiency"], own["server"]
-    report.line(own["outcomes"] == {"ok": 160}, f"outcomes {own['outcomes']}, {own['verdict']}")
-    report.line(result["total_output_tokens"] == 160 * 64, f"{result['total_output_tokens']} output tokens")
+    report.line(own["outcomes"] == {"ok": REQUESTS}, f"outcomes {own['outcomes']}, {own['verdict']}")
+    tokens = result["total_output_tokens"]
+    report.line(tokens == REQUESTS * OUTPUT_TOKENS, f"{tokens} output tokens")
     report.line(gained["gpus"] == 1, f"efficiency {gained}")
     report.line(gained["energy_j"] and gained["energy_coverage"] > 0.9, f"energy {gained['energy_j']} J")
     report.line(server["gpu_levels"], f"levels {server['gpu_levels']}")
@@ -163,16 +156,30 @@ def of_held_memory(report: Report, model: Path) -> None:
 
 
 def of_study(report: Report, model: Path) -> None:
-    """A study decides, and its page names the GPU, the energy and the cost."""
+    """A study is carried out, and its page names the GPU."""
     with Nvml.opened() as nvml:
         assert nvml is not None
         name = nvml.read()[0]["name"]
-    study = STUDY | {"models": {"random": str(model)}, "hardware": {**STUDY["hardware"], "name": name}}  # type: ignore[dict-item]
-    (model / "study.json").write_text(json.dumps(study))
-    for words in (["run"], ["report", "-o", os.environ.get("OUT", "page")]):
-        command = [*LOADGEN, "tune", words[0], str(model / "study.json"), *words[1:]]
-        done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    study = {
+        "name": "transformers",
+        "models": {"random": str(model)},
+        "hardware": {"name": name, "devices": 1, "gpu_hour_price": HOUR_PRICE},
+        "engines": {"transformers": {"knobs": KNOBS}},
+        "workloads": {"random": WORKLOAD},
+        "objective": {"metric": "total_tps_per_box", "workload": "random"},
+        "baseline": {"engine": "transformers", "model": "random", "knobs": {"max_batched_tokens": 256}},
+        "decision": {"min_effect": 0.05, "repeats": {"least": 2, "most": 2}},
+        "budget": {"hours": 0.5, "start_timeout": 120},
+        "stages": [{"name": "batch", "grid": {"max_batched_tokens": [4096]}}],
+    }
+    file, page = model / "study.json", model / "page"
+    file.write_text(json.dumps(study))
+    for words in (["run", str(file)], ["report", str(file), "-o", str(page)]):
+        command = [*LOADGEN, "tune", *words]
+        done = subprocess.run(command, cwd=model, env=environment(), capture_output=True, text=True, check=False)
         report.line(done.returncode == 0, f"tune {words[0]}: {done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+    texts = [path.read_text() for path in page.glob("*.md")]
+    report.line(any(name in text for text in texts), "\n".join(texts))
 
 
 PARTS = {"run": of_run, "memory": of_held_memory, "study": of_study}
