@@ -19,7 +19,10 @@ class CommandEngine:
     """An engine that is started by one command line.
 
     Attributes:
+        name: The engine's name in commands and results.
         head: Words before the model, the program first.
+        table: How the engine takes the knobs.
+        probes: URL paths of a running server.
         packages: Python distributions; the first one that is installed has the engine's version.
         devices: The variable that selects accelerators; empty: the engine has none.
         env: Environment variables of every server.

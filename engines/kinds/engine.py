@@ -18,6 +18,7 @@ class Place:
     Attributes:
         port: Port to listen on; reserved.
         folder: Folder of this launch only, for its log and its copies of configuration files.
+        host: Address to listen on.
         devices: Ids of the accelerators it may use; empty: all that the engine finds.
     """
 
@@ -111,6 +112,7 @@ class Engine(Protocol):
             model: A folder, a file or a hub name.
             knobs: Engine-neutral name to value; `loadgen.engines.kinds.knobs` lists them.
             raw: The engine's own flags; they follow the flags of the knobs.
+            place: Where the server runs.
 
         Raises:
             BadInput: The engine or its version does not support a knob, a value cannot be used, a knob contradicts

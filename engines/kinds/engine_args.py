@@ -24,7 +24,11 @@ def split_engine_args(words: Sequence[str], own: Iterable[str] = ()) -> tuple[di
     A flag may stand in one word with its values; that word is split as a shell does.
 
     Args:
+        words: The words.
         own: Names of the knobs that the engine has; the values of those that engines do not share stay texts.
+
+    Returns:
+        The knobs, and the words of the flags.
 
     Raises:
         BadInput: A word is neither, names an unknown knob, or has a value of the wrong type.

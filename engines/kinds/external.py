@@ -9,10 +9,15 @@ from loadgen.errors import BadInput
 
 @dataclass(frozen=True)
 class External:
-    """Any server with the OpenAI API."""
+    """Any server with the OpenAI API.
+
+    Attributes:
+        name: The engine's name in commands and results.
+        probes: URL paths that such servers have in common.
+    """
 
     name: str = "external"
-    probes: Probes = Probes(health="/v1/models", metrics="/metrics")  # URL paths that such servers have in common
+    probes: Probes = Probes(health="/v1/models", metrics="/metrics")
 
     def version(self) -> str | None:
         """Return None: the version is unknown."""
@@ -23,7 +28,11 @@ class External:
         return {}
 
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
-        """Refuse to start a server."""
+        """Refuse to start a server.
+
+        Raises:
+            BadInput: Always.
+        """
         remedy = "measure it with `loadgen run --base-url URL`"
         raise BadInput("engine", "an external server runs already and cannot be started", remedy)
 

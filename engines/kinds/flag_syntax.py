@@ -7,14 +7,23 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class FlagSyntax:
-    """The rules by which one engine parses flags."""
+    """The rules by which one engine parses flags.
 
-    aliases: Mapping[str, str] = field(default_factory=dict)  # alias of a flag to the name that loadgen uses
-    underscores: bool = False  # whether `--a_b` means `--a-b`
-    dotted: bool = False  # whether `--a.b 1` sets a part of the JSON that `--a` takes
-    abbreviates: bool = False  # whether a prefix of a flag means that flag, as with argparse
-    known: frozenset[str] = frozenset()  # names of the flags that a prefix may stand for
-    apart: tuple[str, ...] = ()  # flags that start like a known flag but are different flags
+    Attributes:
+        aliases: Alias of a flag to the name that loadgen uses.
+        underscores: Whether `--a_b` means `--a-b`.
+        dotted: Whether `--a.b 1` sets a part of the JSON that `--a` takes.
+        abbreviates: Whether a prefix of a flag means that flag, as with argparse.
+        known: Names of the flags that a prefix may stand for.
+        apart: Flags that start like a known flag but are different flags.
+    """
+
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    underscores: bool = False
+    dotted: bool = False
+    abbreviates: bool = False
+    known: frozenset[str] = frozenset()
+    apart: tuple[str, ...] = ()
 
     def canonical_name(self, name: str) -> str:
         """Return the name that loadgen uses for a flag; `name` itself if loadgen knows no other."""

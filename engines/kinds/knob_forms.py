@@ -26,6 +26,8 @@ class CommandParts:
     """What a set of knobs adds to the launch of a server.
 
     Attributes:
+        words: Words of the command line.
+        env: Environment variables.
         entries: Entries of a configuration file: path of keys to value.
     """
 
@@ -82,6 +84,8 @@ class Flag(KnobForm):
     """A flag with a value.
 
     Attributes:
+        name: The flag's name as loadgen writes it.
+        aliases: The flag's other names.
         key: Path of the entry in the engine's configuration file that sets the same thing; empty: there is none.
     """
 
@@ -114,6 +118,8 @@ class Switch(KnobForm):
     """Words that turn something on and off; no words where that is the engine's default.
 
     Attributes:
+        on: Words that turn it on.
+        off: Words that turn it off.
         aliases: Other names of the flag in `on`.
         key: As in `Flag`.
     """

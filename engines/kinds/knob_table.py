@@ -18,6 +18,7 @@ class KnobTable:
     """How one engine takes the knobs.
 
     Attributes:
+        engine: The engine's name.
         forms: Knob to its forms; the first one that a version supports is used. `host`, `port` and `model` stand here
             too.
         nearest: Knobs that the engine does not have, to the nearest setting that it has.
@@ -74,6 +75,7 @@ class KnobTable:
         """Return the words, variables and config entries for checked knobs and placement settings.
 
         Args:
+            knobs: Name to value.
             version: The engine's version; None: the newest.
 
         Raises:

@@ -12,14 +12,23 @@ KINDS = {int: "a whole number", float: "a number", str: "a word", bool: "true or
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One engine-neutral setting."""
+    """One engine-neutral setting.
 
-    name: str  # the name in study files and results
-    kind: type  # type of the value: int, float, str, bool or dict; a whole number is accepted as a float
-    help: str  # meaning and unit, in one line
+    Attributes:
+        name: The name in study files and results.
+        kind: Type of the value: int, float, str, bool or dict; a whole number is accepted as a float.
+        help: Meaning and unit, in one line.
+        minimum: Smallest number.
+        maximum: Largest number.
+        choices: Allowed words; empty: any word.
+    """
+
+    name: str
+    kind: type
+    help: str
     minimum: float = -math.inf
     maximum: float = math.inf
-    choices: tuple[str, ...] = ()  # allowed words; empty: any word
+    choices: tuple[str, ...] = ()
 
     def check(self, value: Any) -> Any:
         """Return `value` converted to the knob's type.

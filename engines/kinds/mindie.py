@@ -92,13 +92,19 @@ TABLE = KnobTable(
 
 @dataclass(frozen=True, kw_only=True)
 class MindIE:
-    """The MindIE daemon, with the flags that published benchmarks use for it."""
+    """The MindIE daemon, with the flags that published benchmarks use for it.
+
+    Attributes:
+        name: The engine's name in commands and results.
+        install: Folder of the MindIE service; source its set_env.sh before you start loadgen.
+        probes: URL paths of a running server.
+        release: The version; None: the installed one.
+    """
 
     name: str = "mindie"
-    # folder of the MindIE service; source its set_env.sh before you start loadgen
     install: Path = Path("/usr/local/Ascend/mindie/latest/mindie-service")
     probes: Probes = Probes(health="/v2/health/ready", metrics="/metrics", resolved="/info")
-    release: str | None = None  # the version; None: the installed one
+    release: str | None = None
 
     def version(self) -> str | None:
         """Return the version in the installation's version.info."""

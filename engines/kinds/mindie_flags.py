@@ -1,6 +1,7 @@
-"""MindIE flags: the flags of the GPUStack project's back end for MindIE, and the config entry that each one sets."""
+"""MindIE flags: the flags of the GPUStack project's back end for MindIE, and the config entry that each one sets.
 
-# MindIE has no command-line flags of its own; published benchmarks of it use these.
+MindIE has no command-line flags of its own; published benchmarks of it use these.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -22,14 +23,21 @@ SERVER: Path = ("ServerConfig",)
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One flag and what it sets."""
+    """One flag and what it sets.
 
-    # type of the value: int, float, str, dict (a JSON object) or bool, which is a pair of flags, the second with
-    # `--no-`
+    Attributes:
+        kind: Type of the value: int, float, str, dict (a JSON object) or bool, which is a pair of
+            flags, the second with `--no-`.
+        section: Keys of the part of config.json that has its entry.
+        key: Key of its entry there; empty: it sets a variable, or several entries with other flags.
+        default: The value if the flag is not given; None: the value of config.json or of another
+            flag.
+    """
+
     kind: type
-    section: Path = ()  # keys of the part of config.json that has its entry
-    key: str = ""  # key of its entry there; empty: it sets a variable, or several entries with other flags
-    default: Any = None  # the value if the flag is not given; None: the value of config.json or of another flag
+    section: Path = ()
+    key: str = ""
+    default: Any = None
     minimum: float = 0
     maximum: float = 2**31 - 1
     alias: str = ""

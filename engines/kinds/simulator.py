@@ -23,9 +23,13 @@ TABLE = KnobTable("sim", {name: forms for name, forms in vllm.TABLE.forms.items(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Simulator(CommandEngine):
-    """The simulator; it serves any model name."""
+    """The simulator; it serves any model name.
 
-    default_model: str = "sim"  # the model name if the user gives none
+    Attributes:
+        default_model: The model name if the user gives none.
+    """
+
+    default_model: str = "sim"
 
     def version(self) -> str:
         """Return loadgen's version."""

@@ -12,17 +12,24 @@ FIELDS = ("method", "num_speculative_tokens", "model")
 
 @dataclass(frozen=True, slots=True)
 class Speculation:
-    """The settings of speculative decoding."""
+    """The settings of speculative decoding.
 
-    method: str  # the engine's name of the method
-    tokens: int  # tokens drafted in each step
-    model: str | None  # the draft model; None: the model itself, or its prompt, drafts
+    Attributes:
+        method: The engine's name of the method.
+        tokens: Tokens drafted in each step.
+        model: The draft model; None: the model itself, or its prompt, drafts.
+    """
+
+    method: str
+    tokens: int
+    model: str | None
 
 
 def parse(value: Mapping[str, Any], methods: Mapping[str, str]) -> Speculation:
     """Parse the knob's value: method, num_speculative_tokens and, for a draft model, model.
 
     Args:
+        value: The knob's value.
         methods: Neutral name to the engine's name of each method that it supports.
 
     Raises:

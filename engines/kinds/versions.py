@@ -20,6 +20,7 @@ def installed(executable: str, packages: Sequence[str]) -> str | None:
 
     Args:
         executable: Looked up in PATH: a Python interpreter, or a script that names one in its first line.
+        packages: Names of distributions.
     """
     found = shutil.which(executable)
     if found is None:

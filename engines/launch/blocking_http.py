@@ -1,7 +1,8 @@
-"""Blocking HTTP: one request to a server that loadgen has started, without an event loop."""
+"""Blocking HTTP: one request to a server that loadgen has started, without an event loop.
 
-# `loadgen.util.http_client` is for code in an event loop. It imports aiohttp, which takes longer than the simulator
-# takes to start.
+`loadgen.util.http_client` is for code in an event loop. It imports aiohttp, which takes longer than the simulator takes
+to start.
+"""
 
 import json
 import select
@@ -41,6 +42,8 @@ def request(
     """GET `url`, or POST `body` to it as JSON.
 
     Args:
+        url: Scheme http, host, port and path.
+        body: Something that json can write; None: no body.
         post: Whether to POST without a body too.
         timeout_s: Until the response begins, and for each part of it, s.
         on_wait: Called twice a second until the response begins; an exception from it ends the request.

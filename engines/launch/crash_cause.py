@@ -95,6 +95,7 @@ class EngineFailed(EngineError):
     """An engine that has failed, with the cause and the end of its log.
 
     Attributes:
+        crash: The cause.
         log: The log file; None: the engine was never started.
     """
 
@@ -111,13 +112,15 @@ class EngineFailed(EngineError):
 def diagnose(text: str, code: int | None, *, was_ready: bool = False) -> Crash:
     """Return why an engine ended.
 
+    The cause is the earliest exception that does not wrap another one: that of the rank that failed first. Among it and
+    the exceptions raised while it was handled, the first one with a known kind counts. Without exceptions, the earliest
+    error message with a known kind counts.
+
     Args:
         text: The engine's log, from the beginning.
         code: The exit code; negative: the signal that ended it.
+        was_ready: Whether the server had been ready.
     """
-    # The cause is the earliest exception that does not wrap another one: that of the rank that failed first. Among it
-    # and the exceptions raised while it was handled, the first one with a known kind counts. Without exceptions, the
-    # earliest error message with a known kind counts.
     cause = complaint(text)
     ended = _describe_exit(code)
     if cause is None:

@@ -35,9 +35,10 @@ class GpuMemory:
         )
 
     def not_released(self, timeout_s: float) -> list[str]:
-        """Return the GPUs that have more memory in use than before the start, after at most `timeout_s`."""
-        # A GPU that a new process uses is left out: its memory cannot be distinguished from memory that was not
-        # released.
+        """Return the GPUs that have more memory in use than before the start, after at most `timeout_s`.
+
+        A GPU that a new process uses is left out: its memory cannot be distinguished from memory that was not released.
+        """
         end_s = time.monotonic() + timeout_s
         with Nvml.opened() as nvml:
             while (left := self._unreleased(self._measure(nvml))) and time.monotonic() < end_s:

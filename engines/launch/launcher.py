@@ -103,6 +103,7 @@ class Launcher:
         """Start a server and return at once; call its `ready()` before the first request.
 
         Args:
+            engine: The kind of engine.
             model: A folder, a file or a hub name.
             knobs: Engine-neutral name to value.
             raw: The engine's own flags.
@@ -213,8 +214,10 @@ class Launcher:
 
 
 def environment(launch: Launch, run_id: str, temporary: str) -> dict[str, str]:
-    """Return the environment of a server: the caller's without the API key, the launch's, TMPDIR and the tag."""
-    # TMPDIR is removed with the server, since engines leave sockets and files in it. What PyTorch compiles is kept.
+    """Return the environment of a server: the caller's without the API key, the launch's, TMPDIR and the tag.
+
+    TMPDIR is removed with the server, since engines leave sockets and files in it. What PyTorch compiles is kept.
+    """
     own = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
     defaults = {"TORCHINDUCTOR_CACHE_DIR": f"{tempfile.gettempdir()}/torchinductor_{os.getuid()}"}
     return defaults | own | {"TMPDIR": temporary} | dict(launch.env) | {processes.TAG: run_id}

@@ -11,9 +11,12 @@ READ_BYTES = 8 << 20  # read from the beginning and from the end, to find the ca
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """The log file of one engine."""
+    """The log file of one engine.
 
-    # the file. If the supervisor has truncated it, its beginning is in a file with `.first` added to the name
+    Attributes:
+        path: The file. If the supervisor has truncated it, its beginning is in a file with `.first` added to the name.
+    """
+
     path: Path
 
     def last_line(self) -> str:

@@ -19,11 +19,17 @@ LISTEN_STATE = "0A"
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """A port that no other loadgen process can reserve until it is released or this process ends."""
+    """A port that no other loadgen process can reserve until it is released or this process ends.
+
+    Attributes:
+        host: The address.
+        port: The port.
+        lock: An abstract socket named after the port; the kernel frees the name when the process ends.
+    """
 
     host: str
     port: int
-    lock: socket.socket  # an abstract socket named after the port; the kernel frees the name when the process ends
+    lock: socket.socket
 
     def release(self) -> None:
         """Release the port."""
@@ -33,12 +39,13 @@ class Reservation:
 def reserve(host: str, port: int | None = None) -> Reservation:
     """Reserve `port`, or a free one.
 
+    A free one lies outside the range from which the kernel takes the ports of outgoing connections. Otherwise a load of
+    thousands of connections could take it between two servers.
+
     Raises:
         BadInput: The requested port is taken; the message names the process that holds it, if it is visible.
         EngineError: No port is free.
     """
-    # A free one lies outside the range from which the kernel takes the ports of outgoing connections. Otherwise a load
-    # of thousands of connections could take it between two servers.
     for candidate in _candidates() if port is None else [port]:
         lock = _lock(candidate)
         if lock is None:

@@ -15,10 +15,16 @@ BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process, identified by its id, which the system reuses, and its start time."""
+    """A process, identified by its id, which the system reuses, and its start time.
+
+    Attributes:
+        pid: The process id.
+        began: Start time, in clock ticks after the boot.
+        boot: Id of the boot.
+    """
 
     pid: int
-    began: int  # start time, in clock ticks after the boot
+    began: int
     boot: str
 
     @classmethod

@@ -7,11 +7,17 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A setting for which the server reports another value than its command requests."""
+    """A setting for which the server reports another value than its command requests.
 
-    name: str  # name of the flag, with underscores; or `version`
-    requested: str  # value in the command; for the version, the installed one
-    reported: str  # value that the server reports
+    Attributes:
+        name: Name of the flag, with underscores; or `version`.
+        requested: Value in the command; for the version, the installed one.
+        reported: Value that the server reports.
+    """
+
+    name: str
+    requested: str
+    reported: str
 
     def __str__(self) -> str:
         return f"{self.name}: {self.requested} was requested, the server has {self.reported}"
@@ -20,11 +26,13 @@ class Difference:
 def differences(argv: Sequence[str], reported: Any) -> list[Difference]:
     """Return the flags of a command for which the server reports another value.
 
+    Only flags with one value can be compared, and only if the server reports the same name, at any depth. If it reports
+    a name several times, one equal value is enough.
+
     Args:
+        argv: The command.
         reported: The JSON of the engine's `resolved` probe.
     """
-    # Only flags with one value can be compared, and only if the server reports the same name, at any depth. If it
-    # reports a name several times, one equal value is enough.
     values: dict[str, list[Any]] = {}
     for name, value in _leaves(reported):
         values.setdefault(name, []).append(value)

@@ -45,28 +45,41 @@ FLUSH_RETRY_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ServerResources:
-    """The process of a server, and what the launcher reserved for it."""
+    """The process of a server, and what the launcher reserved for it.
+
+    Attributes:
+        process: The engine's process, with its supervisor.
+        run_id: Value of LOADGEN_RUN_ID in the environment of all its processes.
+        since_s: Unix time before the start, s; its files are not older.
+        log: The log file.
+        reservation: The port.
+        gpu_memory: The use of GPU memory before the start.
+    """
 
     process: SupervisedProcess
-    run_id: str  # value of LOADGEN_RUN_ID in the environment of all its processes
-    since_s: float  # Unix time before the start, s; its files are not older
+    run_id: str
+    since_s: float
     log: LogFile
     reservation: Reservation
-    gpu_memory: GpuMemory  # the use of GPU memory before the start
+    gpu_memory: GpuMemory
 
 
 class Server:
     """A running engine, created by `Launcher`; as a context manager it waits until the server is ready, and stops it.
 
     Args:
+        resources: Its process, port, log and GPU memory.
         on_ready: Called once with the start-up time, s.
         on_stopped: Called once after the stop, with whether the server failed.
 
     Attributes:
+        engine: The kind of engine.
+        launch: The command that was started.
         base_url: URL of the server: scheme, host and port.
         model: Model name for requests.
         tokenizer: A tokenizer that counts as the engine does; None: unknown.
         template_tokens: Tokens that the chat template adds to a message; None: unknown before the start.
+        log: The log file.
         run_id: Value of LOADGEN_RUN_ID in the environment of all its processes.
         usual_s: Usual start-up time, s; None: this engine has never started with this model here.
     """

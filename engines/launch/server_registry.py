@@ -16,15 +16,25 @@ SUPERVISOR_EXIT_S = 10.0  # for a supervisor to stop its engine after its progra
 
 @dataclass(frozen=True, slots=True)
 class ServerEntry:
-    """A server that was started and is not yet stopped."""
+    """A server that was started and is not yet stopped.
 
-    run_id: str  # the tag of its processes
+    Attributes:
+        run_id: The tag of its processes.
+        engine: The engine's name.
+        base_url: URL of the server.
+        log: Path of its log file.
+        owner: The program that started it.
+        keeper: Its supervisor; the name is part of the file format.
+        process: The engine's process; None until it runs.
+    """
+
+    run_id: str
     engine: str
     base_url: str
     log: str
-    owner: Process | None  # the program that started it
-    keeper: Process | None  # its supervisor; the name is part of the file format
-    process: Process | None = None  # the engine's process; None until it runs
+    owner: Process | None
+    keeper: Process | None
+    process: Process | None = None
 
     def survivors(self) -> list[Process]:
         """Return its processes that still run: the recorded ones and those with its tag."""
@@ -47,7 +57,11 @@ class Orphan:
 
 
 class ServerRegistry:
-    """A folder with one file for each server, in the user's state folder."""
+    """A folder with one file for each server, in the user's state folder.
+
+    Attributes:
+        folder: The folder.
+    """
 
     def __init__(self) -> None:
         self.folder = private_files.state_folder() / "engines"

@@ -30,12 +30,19 @@ def stop_and_verify(
     engine: str,
     process: SupervisedProcess,
     run_id: str,
-    # its port; None if it has never answered there, since another program may hold the port
     reservation: Reservation | None,
     gpu_memory: GpuMemory,
     grace_s: float,
 ) -> None:
     """Send SIGTERM to the process group, after `grace_s` SIGKILL to every descendant, and check that nothing is left.
+
+    Args:
+        engine: The engine's name.
+        process: The server's process.
+        run_id: The tag of its processes.
+        reservation: Its port; None if it has never answered there, since another program may hold the port.
+        gpu_memory: GPU memory as it was before the start.
+        grace_s: Time between the two signals, s.
 
     Raises:
         Leaked: Something is left.

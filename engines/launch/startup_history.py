@@ -12,9 +12,10 @@ MAX_STARTS, MAX_SERVERS = 5, 200
 
 
 class StartupHistory:
-    """The latest start-up times of each engine and model, in a file in the user's state folder."""
+    """The latest start-up times of each engine and model, in a file in the user's state folder.
 
-    # If two programs write at the same moment, one of the two times is lost.
+    If two programs write at the same moment, one of the two times is lost.
+    """
 
     def __init__(self) -> None:
         self._path = private_files.state_folder() / FILE

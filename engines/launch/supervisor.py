@@ -15,19 +15,30 @@ START_S = 30.0  # until the supervisor has started the engine, on a busy machine
 
 
 class SupervisedProcess:
-    """An engine's process under a supervisor; all methods may be called from any thread."""
+    """An engine's process under a supervisor; all methods may be called from any thread.
+
+    Args:
+        argv: The command; the first item is a path.
+        env: The whole environment of the engine.
+        folder: The working directory; None: the caller's.
+        log: File for the engine's stdout and stderr.
+        temporary: A folder that is removed when no process of the engine is left.
+        on_started: Called once, in another thread, with the process ids of the engine and the supervisor.
+
+    Attributes:
+        code: The engine's exit code (negative: the signal); None while it runs, or if the supervisor was killed.
+        supervisor_pid: Process id of the supervisor.
+    """
 
     def __init__(
         self,
-        argv: Sequence[str],  # the command; the first item is a path
-        env: Mapping[str, str],  # the whole environment of the engine
-        folder: Path | None,  # the working directory; None: the caller's
-        log: Path,  # file for the engine's stdout and stderr
-        temporary: str,  # a folder that is removed when no process of the engine is left
-        # called once, in another thread, with the process ids of the engine and the supervisor
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        folder: Path | None,
+        log: Path,
+        temporary: str,
         on_started: Callable[[int, int], None],
     ) -> None:
-        # the engine's exit code (negative: the signal); None while it runs, or if the supervisor was killed
         self.code: int | None = None
         self._pid: int | None = None
         self._gone = False
@@ -48,7 +59,7 @@ class SupervisedProcess:
             )
         finally:
             os.close(log_fd)
-        self.supervisor_pid = self._process.pid  # process id of the supervisor
+        self.supervisor_pid = self._process.pid
         self._listener = threading.Thread(target=self._listen, name=f"supervisor {self.supervisor_pid}", daemon=True)
         self._listener.start()
 

@@ -1,17 +1,18 @@
-"""Supervisor process: the parent of one engine, which lets no descendant outlive itself or the loadgen process."""
+"""Supervisor process: the parent of one engine, which lets no descendant outlive itself or the loadgen process.
 
-# It runs as a script, `python -I -S supervisor_main.py PARENT LOG FOLDER TEMPORARY COMMAND...`. It must be a process of
-# its own, because it becomes the subreaper of all that the engine starts, and because it must survive the loadgen
-# process. It imports little, and only from the standard library, because every start of an engine waits for it.
-#
-# Protocol, one line each:
-#
-# - stdin `stop SECONDS`: ask the engine to end, and kill what is left after that time; of several times the shortest
-#   counts. End of file on stdin, the end of the parent process and SIGTERM: kill at once.
-# - stdout `started PID`, then `ended CODE` when the engine's process has ended (negative: the signal).
-#
-# The supervisor ends when it has no child left, so its end proves that no descendant of the engine runs. Before it
-# ends, it removes the folder TEMPORARY, which a killed loadgen process cannot remove.
+It runs as a script, `python -I -S supervisor_main.py PARENT LOG FOLDER TEMPORARY COMMAND...`. It must be a process of
+its own, because it becomes the subreaper of all that the engine starts, and because it must survive the loadgen
+process. It imports little, and only from the standard library, because every start of an engine waits for it.
+
+Protocol, one line each:
+
+- stdin `stop SECONDS`: ask the engine to end, and kill what is left after that time; of several times the shortest
+  counts. End of file on stdin, the end of the parent process and SIGTERM: kill at once.
+- stdout `started PID`, then `ended CODE` when the engine's process has ended (negative: the signal).
+
+The supervisor ends when it has no child left, so its end proves that no descendant of the engine runs. Before it ends,
+it removes the folder TEMPORARY, which a killed loadgen process cannot remove.
+"""
 
 import ctypes
 import os
@@ -80,8 +81,10 @@ def main(parent: int, log: str, folder: str, command: list[str]) -> None:
 
 
 def fork_engine(command: list[str], folder: str) -> int:
-    """Start the engine in its own session, with its output on this process's stderr; return its process id."""
-    # This returns once the child has called execv or has ended, so that a signal to its process group reaches it.
+    """Start the engine in its own session, with its output on this process's stderr; return its process id.
+
+    This returns once the child has called execv or has ended, so that a signal to its process group reaches it.
+    """
     supervisor = os.getpid()
     read_fd, write_fd = os.pipe2(os.O_CLOEXEC)
     child = os.fork()

@@ -24,6 +24,7 @@ class Answer(Sequence):
 
     Attributes:
         generates: Whether it generates tokens; an embedding does not.
+        stream: Writes each token as it comes; None if the answer is sent in one piece.
         arrival_ns: When the request was read (CLOCK_MONOTONIC, ns).
         core: Number of the engine core that computes it.
     """
@@ -36,7 +37,7 @@ class Answer(Sequence):
         blocks = request.blocks or ()
         super().__init__(request.prompt_tokens, request.output_tokens, blocks=blocks, priority=request.priority)
         self.client, self.request = client, request
-        self.stream: emit.Stream | None = None  # writes each token as it comes; None if the answer is sent in one piece
+        self.stream: emit.Stream | None = None
         self.arrival_ns = self.core = 0
 
     @property
@@ -64,7 +65,12 @@ class Answer(Sequence):
 
 
 class TextAnswer(Answer):
-    """An answer of generated tokens."""
+    """An answer of generated tokens.
+
+    Attributes:
+        writer: Writes their JSON.
+        words: The words of the tokens.
+    """
 
     __slots__ = ("words", "writer")
 

@@ -33,11 +33,16 @@ MakePooled = Callable[[dict[str, Any], Client, SimSettings, str, int], Answer]
 
 
 class Completions(NamedTuple):
-    """The requests and answers at one path."""
+    """The requests and answers at one path.
 
-    # returns a body as one of the API of the writer, given the name of the served model
+    Attributes:
+        as_openai: Returns a body as one of the API of the writer, given the name of the served
+            model.
+        writer: Writes an answer; its API is the one of OpenAI whose rules the requests follow.
+    """
+
     as_openai: Callable[[dict[str, Any], str], dict[str, Any]]
-    writer: type[ResponseWriter]  # writes an answer; its API is the one of OpenAI whose rules the requests follow
+    writer: type[ResponseWriter]
 
 
 def _unchanged(body: dict[str, Any], model: str) -> dict[str, Any]:
@@ -60,7 +65,18 @@ POOLED_AT: dict[str, MakePooled] = {
 
 
 class Api:
-    """Answers requests, at once or through an engine core."""
+    """Answers requests, at once or through an engine core.
+
+    Args:
+        settings: Settings of the simulator.
+        faults: Faults to simulate.
+        cores: The engine cores.
+        tokenizer: The simulator's tokenizer.
+
+    Attributes:
+        state: loading: healthy, but prompts are refused; unavailable: not healthy, and prompts are refused; silent:
+            prompts are accepted and never answered.
+    """
 
     def __init__(self, settings: SimSettings, faults: Faults, cores: CorePool, tokenizer: SimTokenizer) -> None:
         self.cores = cores

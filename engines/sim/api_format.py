@@ -10,17 +10,29 @@ DONE = b"data: [DONE]\n\n"
 
 @dataclass(frozen=True, slots=True)
 class ApiFormat:
-    """The JSON of one API's answers."""
+    """The JSON of one API's answers.
+
+    Attributes:
+        id_prefix: Prefix of the answer's id.
+        whole: The field `object` of an answer in one piece.
+        part: The field `object` of an event.
+        role: The choice of the event before the first token; empty: there is no such event.
+        token: A choice up to the token's text.
+        reasoning: A choice up to the text of a reasoning token; empty: the API has none.
+        token_end: The rest of the choice up to the finish reason.
+        unfinished: The rest after `token_end`, if the answer goes on.
+        finish: The choice of an event without a token, up to the finish reason.
+    """
 
     id_prefix: str
-    whole: str  # the field `object` of an answer in one piece
-    part: str  # the field `object` of an event
-    role: str  # the choice of the event before the first token; empty: there is no such event
-    token: str  # a choice up to the token's text
-    reasoning: str  # a choice up to the text of a reasoning token; empty: the API has none
-    token_end: str  # the rest of the choice up to the finish reason
-    unfinished: str  # the rest after `token_end`, if the answer goes on
-    finish: str  # the choice of an event without a token, up to the finish reason
+    whole: str
+    part: str
+    role: str
+    token: str
+    reasoning: str
+    token_end: str
+    unfinished: str
+    finish: str
 
 
 CHAT = ApiFormat(

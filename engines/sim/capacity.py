@@ -1,7 +1,7 @@
-"""Capacity of a simulated server, and its latencies below that rate, by the equations of its cost model."""
+"""Capacity of a simulated server, and its latencies below that rate, by the equations of its cost model.
 
-# All requests have the same lengths of prompt and answer, and nothing is cached. docs/simulator.md derives the
-# equations.
+All requests have the same lengths of prompt and answer, and nothing is cached. docs/simulator.md derives the equations.
+"""
 
 import math
 from dataclasses import dataclass
@@ -14,18 +14,25 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Expected means at a rate below capacity."""
+    """Expected means at a rate below capacity.
 
-    ttft_ms: float  # time from a request's arrival to its first token
-    tpot_ms: float  # time between the tokens of an answer
-    running: float  # running sequences of one engine core
+    Attributes:
+        ttft_ms: Time from a request's arrival to its first token.
+        tpot_ms: Time between the tokens of an answer.
+        running: Running sequences of one engine core.
+    """
+
+    ttft_ms: float
+    tpot_ms: float
+    running: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """Lengths of steps, ns: `rest + spared` without prompts, `rest + k * prompt` with k prompts."""
+    """Lengths of steps, ns: `rest + spared` without prompts, `rest + k * prompt` with k prompts.
 
-    # `spared` is the time that reading the weights takes beyond the computation of a step without prompts.
+    `spared` is the time that reading the weights takes beyond the computation of a step without prompts.
+    """
 
     rest: float
     prompt: float
@@ -61,8 +68,10 @@ def forecast(settings: SimSettings, rate_per_s: float, prompt_tokens: int, outpu
     """Return the expected latencies for Poisson arrivals.
 
     Args:
+        settings: Settings of the server.
         rate_per_s: Requests/s over all engine cores; well below `capacity_per_s`.
         prompt_tokens: Prompt tokens of each request; at most as many as fit into one step.
+        output_tokens: Output tokens of each request.
 
     Raises:
         ValueError: The prompts do not fit, or the rate is more than can be prefilled.
@@ -89,9 +98,11 @@ def forecast(settings: SimSettings, rate_per_s: float, prompt_tokens: int, outpu
 
 
 def _without_prompts(lengths: _Steps, rate: float) -> float:
-    """Return the share of steps without prompts, if each step prefills what arrived in the step before."""
-    # The generating function G of prompts in a step has G(z) = e(z) [G(y) + G(0) h(z)], y = exp(rate prompt (z - 1)),
-    # e(z) = exp(rate rest (z - 1)), h(z) = exp(rate spared (z - 1)) - 1; from z = 0, y goes to 1, where G is 1.
+    """Return the share of steps without prompts, if each step prefills what arrived in the step before.
+
+    The generating function G of prompts in a step has G(z) = e(z) [G(y) + G(0) h(z)], y = exp(rate prompt (z - 1)),
+    e(z) = exp(rate rest (z - 1)), h(z) = exp(rate spared (z - 1)) - 1; from z = 0, y goes to 1, where G is 1.
+    """
     z, product, total = 0.0, 1.0, 0.0
     for _ in range(MAX_ITERATIONS):
         product *= math.exp(rate * lengths.rest * (z - 1))

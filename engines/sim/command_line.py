@@ -32,6 +32,8 @@ def read(
 
     Args:
         words: The words after the program; None: those of this process.
+        defaults: Settings that the words override.
+        add_help: As in `parser`.
 
     Raises:
         BadInput: A flag is unknown, or a value is invalid or has no effect.

@@ -22,6 +22,9 @@ class ApiError(Exception):
     """A request that is answered with an error object of the API.
 
     Args:
+        status: The HTTP status.
+        message: One line for the user.
+        param: The field at fault.
         kind: The error class, with vLLM's name.
         retry_after_s: When the client may ask again, s; 0: not said.
     """
@@ -47,23 +50,40 @@ class ApiError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """One completion request, checked."""
+    """One completion request, checked.
 
-    prompt_tokens: int  # tokens of the prompt, chat template included
-    output_tokens: int  # length of the answer
-    reasoning_tokens: int = 0  # number of tokens at the start of the answer that are reasoning
-    finish_reason: str = "stop"  # why the answer ends: length (at the requested maximum) or stop (by itself)
-    seed: int = 0  # seed of the answer's words
-    stream: bool = False  # whether tokens are sent as they come
-    include_usage: bool = False  # whether the stream ends with the token counts
-    continuous_usage: bool = False  # whether every event has the token counts
+    Attributes:
+        prompt_tokens: Tokens of the prompt, chat template included.
+        output_tokens: Length of the answer.
+        reasoning_tokens: Number of tokens at the start of the answer that are reasoning.
+        finish_reason: Why the answer ends: length (at the requested maximum) or stop (by itself).
+        seed: Seed of the answer's words.
+        stream: Whether tokens are sent as they come.
+        include_usage: Whether the stream ends with the token counts.
+        continuous_usage: Whether every event has the token counts.
+        blocks: Names of the prompt's blocks for the prefix cache; None if it is off.
+        priority: A lower number is served earlier.
+    """
+
+    prompt_tokens: int
+    output_tokens: int
+    reasoning_tokens: int = 0
+    finish_reason: str = "stop"
+    seed: int = 0
+    stream: bool = False
+    include_usage: bool = False
+    continuous_usage: bool = False
     tokens_per_event: int = 1
-    blocks: tuple[int, ...] | None = None  # names of the prompt's blocks for the prefix cache; None if it is off
-    priority: int = 0  # a lower number is served earlier
+    blocks: tuple[int, ...] | None = None
+    priority: int = 0
 
 
 def parse_json(body: bytes) -> dict[str, Any]:
-    """Return the request's object."""
+    """Return the request's object.
+
+    Raises:
+        ApiError: The body is not JSON, or not an object.
+    """
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -74,7 +94,11 @@ def parse_json(body: bytes) -> dict[str, Any]:
 
 
 def check_model(body: dict[str, Any], served: Sequence[str]) -> None:
-    """Refuse a model that is not served, with status 404."""
+    """Check the model's name.
+
+    Raises:
+        ApiError: The model is not served; the status is 404.
+    """
     model = body.get("model", served[0])
     if model not in served:
         message = f"The model `{model}` does not exist. Valid aliases: {', '.join(served)}."
@@ -83,12 +107,18 @@ def check_model(body: dict[str, Any], served: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a request asks about."""
+    """What a request asks about.
+
+    Attributes:
+        ids: The ids of its tokens, if it is given by them.
+        images: The addresses of its images.
+        is_chat: Whether it has the tokens of the chat template, too.
+    """
 
     texts: list[str] = field(default_factory=list)
-    ids: list[int] = field(default_factory=list)  # the ids of its tokens, if it is given by them
-    images: list[str] = field(default_factory=list)  # the addresses of its images
-    is_chat: bool = False  # whether it has the tokens of the chat template, too
+    ids: list[int] = field(default_factory=list)
+    images: list[str] = field(default_factory=list)
+    is_chat: bool = False
 
     def count(self, settings: SimSettings) -> int:
         """Return the number of its tokens."""

@@ -9,10 +9,14 @@ from loadgen.engines.sim.settings import SimSettings
 
 
 class CorePool:
-    """The engine cores, each with its own scheduler and prefix cache."""
+    """The engine cores, each with its own scheduler and prefix cache.
+
+    Attributes:
+        metrics: Metrics of all cores together.
+    """
 
     def __init__(self, settings: SimSettings, loop: asyncio.AbstractEventLoop) -> None:
-        self.metrics = Metrics()  # metrics of all cores together
+        self.metrics = Metrics()
         self._settings = settings
         self._cores = [
             EngineCore(settings, loop, self.metrics, number) for number in range(settings.data_parallel_size)

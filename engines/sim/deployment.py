@@ -25,29 +25,50 @@ class StartFailed(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """An accelerator, by its data sheet."""
+    """An accelerator, by its data sheet.
 
-    flops: float  # peak FLOP/s in bfloat16, dense
-    flops_fp8: float  # peak FLOP/s in 8-bit floats; 0: not supported, bfloat16 is used
+    Attributes:
+        flops: Peak FLOP/s in bfloat16, dense.
+        flops_fp8: Peak FLOP/s in 8-bit floats; 0: not supported, bfloat16 is used.
+        bytes_per_s: Memory bandwidth.
+        memory_bytes: Size of the memory.
+        link_bytes_per_s: Bandwidth to the other GPUs of the machine, one direction.
+        max_num_seqs: vLLM's default on this GPU.
+        max_num_batched_tokens: vLLM's default on this GPU.
+    """
+
+    flops: float
+    flops_fp8: float
     bytes_per_s: float
     memory_bytes: float
-    link_bytes_per_s: float  # bandwidth to the other GPUs of the machine, one direction
-    max_num_seqs: int  # vLLM's default on this GPU
-    max_num_batched_tokens: int  # vLLM's default on this GPU
+    link_bytes_per_s: float
+    max_num_seqs: int
+    max_num_batched_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A dense decoder with grouped-query attention and a gated feed-forward network, by its published configuration."""
+    """A dense decoder with grouped-query attention and a gated feed-forward network, by its published configuration.
 
-    layers: int  # number of layers, each with attention and a feed-forward network
-    hidden: int  # width between layers
+    Attributes:
+        layers: Number of layers, each with attention and a feed-forward network.
+        hidden: Width between layers.
+        heads: Number of attention heads.
+        kv_heads: Number of key-value heads.
+        head_dim: Width of each head.
+        intermediate: Width inside the feed-forward network.
+        vocabulary: Number of tokens; embedding and output layer are two matrices of hidden times vocabulary.
+        context: Maximum tokens of prompt and answer together.
+    """
+
+    layers: int
+    hidden: int
     heads: int
     kv_heads: int
-    head_dim: int  # width of each head
-    intermediate: int  # width inside the feed-forward network
-    vocabulary: int  # number of tokens; embedding and output layer are two matrices of hidden times vocabulary
-    context: int  # maximum tokens of prompt and answer together
+    head_dim: int
+    intermediate: int
+    vocabulary: int
+    context: int
 
     @property
     def layer_parameters(self) -> int:
@@ -63,15 +84,29 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Storage format of the layers' weights."""
+    """Storage format of the layers' weights.
 
-    bytes: float  # bytes of one parameter, with its share of the scales
-    fp8: bool = False  # whether products are computed in 8-bit floats if the GPU supports them
+    Attributes:
+        bytes: Bytes of one parameter, with its share of the scales.
+        fp8: Whether products are computed in 8-bit floats if the GPU supports them.
+    """
+
+    bytes: float
+    fp8: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
     """A model on GPUs.
+
+    Attributes:
+        gpu: The kind of GPU.
+        model: The model.
+        weights: Format of the layers' weights; embedding and output layer stay in bfloat16.
+        kv_bytes: Bytes of one element of the KV cache.
+        tensor_parallel: GPUs that share each layer.
+        pipeline_parallel: Groups of layers, each on its own GPUs.
+        utilization: Share of a GPU's memory that may be used.
 
     Raises:
         BadInput: The model cannot be split into these parts.
@@ -79,11 +114,11 @@ class Deployment:
 
     gpu: Gpu
     model: Model
-    weights: Format  # format of the layers' weights; embedding and output layer stay in bfloat16
-    kv_bytes: float  # bytes of one element of the KV cache
-    tensor_parallel: int  # GPUs that share each layer
-    pipeline_parallel: int  # groups of layers, each on its own GPUs
-    utilization: float  # share of a GPU's memory that may be used
+    weights: Format
+    kv_bytes: float
+    tensor_parallel: int
+    pipeline_parallel: int
+    utilization: float
 
     def __post_init__(self) -> None:
         for name, number, parts, what in (

@@ -14,12 +14,15 @@ from loadgen.util.clock import Alarm, now_ns
 class EngineCore:
     """Runs steps on an absolute plan: a step begins when the one before was planned to end, even if the loop woke late.
 
+    A step ends late only if writing the tokens of the step before took longer than the whole step. The metrics count
+    that time.
+
     Args:
+        settings: Settings of each core.
+        loop: The event loop.
+        metrics: Metrics of all cores together.
         number: Number of this core; each core has its own noise.
     """
-
-    # A step ends late only if writing the tokens of the step before took longer than the whole step. The metrics count
-    # that time.
 
     def __init__(
         self, settings: SimSettings, loop: asyncio.AbstractEventLoop, metrics: Metrics, number: int = 0

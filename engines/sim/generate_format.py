@@ -1,6 +1,7 @@
-"""SGLang's own API: its requests as those of completions, and the JSON of its answers."""
+"""SGLang's own API: its requests as those of completions, and the JSON of its answers.
 
-# Each event has the text of its own tokens, as from SGLang with incremental streaming, and the counts so far.
+Each event has the text of its own tokens, as from SGLang with incremental streaming, and the counts so far.
+"""
 
 from typing import Any
 
@@ -13,7 +14,11 @@ MAX_NEW_TOKENS = 128  # SGLang's default
 
 
 def as_completion(body: dict[str, Any], model: str) -> dict[str, Any]:
-    """Return the body of a completions request that asks for the same."""
+    """Return the body of a completions request that asks for the same.
+
+    Raises:
+        ApiError: There is no prompt, or the sampling parameters are no object.
+    """
     sampling = body.get("sampling_params") or {}
     if not isinstance(sampling, dict):
         raise ApiError(400, "sampling_params must be an object", param="sampling_params")

@@ -1,6 +1,7 @@
-"""HTTP/1.1 for servers, bytes in and bytes out: a reader of requests, and the bytes of responses."""
+"""HTTP/1.1 for servers, bytes in and bytes out: a reader of requests, and the bytes of responses.
 
-# The simulator and the servers of `loadgen.testing` read requests with this reader. Bodies need a Content-Length.
+The simulator and the servers of `loadgen.testing` read requests with this reader. Bodies need a Content-Length.
+"""
 
 import time
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ class HttpError(Exception):
     """A request that is answered with an error status, after which the connection closes.
 
     Attributes:
+        status: The HTTP status.
         field: The part of the request at fault.
         message: One line for the user.
     """
@@ -25,14 +27,23 @@ class HttpError(Exception):
 
 @dataclass
 class Request:
-    """One complete request."""
+    """One complete request.
+
+    Attributes:
+        method: As in the request line.
+        path: As in the request line, without the query.
+        head: Request line and headers as received, each with its line end.
+        headers: Values by lower-case name.
+        body: The body.
+        arrival_ns: When its last byte was read (CLOCK_MONOTONIC, ns); 0: unknown.
+    """
 
     method: str
-    path: str  # as in the request line, without the query
-    head: bytes  # request line and headers as received, each with its line end
-    headers: dict[str, str]  # values by lower-case name
+    path: str
+    head: bytes
+    headers: dict[str, str]
     body: bytes
-    arrival_ns: int = 0  # when its last byte was read (CLOCK_MONOTONIC, ns); 0: unknown
+    arrival_ns: int = 0
 
     @property
     def keep_alive(self) -> bool:
@@ -44,10 +55,16 @@ R = TypeVar("R", bound=Request)
 
 
 class RequestReader(Generic[R]):
-    """Reads requests from a stream of bytes that may be cut anywhere."""
+    """Reads requests from a stream of bytes that may be cut anywhere.
+
+    Args:
+        kind: Class of the requests that it returns.
+
+    Attributes:
+        continue_wanted: Whether the client waits for "100 Continue"; the caller resets it after sending that.
+    """
 
     def __init__(self, kind: type[R]) -> None:
-        # whether the client waits for "100 Continue"; the caller resets it after sending that
         self.continue_wanted = False
         self._kind = kind
         self._buffer = bytearray()

@@ -1,6 +1,7 @@
-"""Anthropic's Messages: its requests as those of chat, and the JSON of its answers."""
+"""Anthropic's Messages: its requests as those of chat, and the JSON of its answers.
 
-# Thinking is a block of its own before that of the answer; both are opened at the start and closed at the end.
+Thinking is a block of its own before that of the answer; both are opened at the start and closed at the end.
+"""
 
 from typing import Any
 
@@ -13,7 +14,11 @@ REASONS = {"length": "max_tokens", "stop": "end_turn"}
 
 
 def as_chat(body: dict[str, Any], model: str) -> dict[str, Any]:
-    """Return the body of a chat request that asks for the same."""
+    """Return the body of a chat request that asks for the same.
+
+    Raises:
+        ApiError: There is no limit of tokens, which this API needs, or the messages are no list.
+    """
     system, messages = body.get("system"), body.get("messages")
     if body.get("max_tokens") is None:
         raise ApiError(400, "max_tokens must be given", param="max_tokens")

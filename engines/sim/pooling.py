@@ -18,7 +18,11 @@ SEPARATOR = "\n"  # between a query and a document: one token
 
 
 class PooledAnswer(Answer):
-    """The sequence of one text."""
+    """The sequence of one text.
+
+    Attributes:
+        batch: The request that it belongs to.
+    """
 
     __slots__ = ("batch",)
 
@@ -46,6 +50,8 @@ class Batch:
     """A request with its sequences, which is answered when all of them have ended.
 
     Args:
+        client: The connection of the request.
+        requests: One for each text.
         head: The members of the response before its list of results.
         results: The list of results, as JSON.
     """

@@ -1,6 +1,7 @@
-"""OpenAI's Responses: its requests as those of chat, and the JSON of its answers."""
+"""OpenAI's Responses: its requests as those of chat, and the JSON of its answers.
 
-# Events have no `sequence_number`, and reasoning has no output item of its own.
+Events have no `sequence_number`, and reasoning has no output item of its own.
+"""
 
 from typing import Any
 
@@ -13,7 +14,11 @@ CUT = {"length": "max_output_tokens"}  # finish reasons of an answer that is inc
 
 
 def as_chat(body: dict[str, Any], model: str) -> dict[str, Any]:
-    """Return the body of a chat request that asks for the same."""
+    """Return the body of a chat request that asks for the same.
+
+    Raises:
+        ApiError: There is no input.
+    """
     asked, system = body.get("input"), body.get("instructions")
     if asked is None:
         raise ApiError(400, "input must be given", param="input")
@@ -25,7 +30,14 @@ def as_chat(body: dict[str, Any], model: str) -> dict[str, Any]:
 
 
 class ResponsesWriter(ResponseWriter):
-    """Writes the events or the single response of one answer."""
+    """Writes the events or the single response of one answer.
+
+    Args:
+        answer_id: Unique part of the answer's id.
+        created: Unix time, s.
+        model: Name of the model, as JSON.
+        reason: Why the answer ends: length or stop.
+    """
 
     done = b""
 

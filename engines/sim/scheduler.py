@@ -1,6 +1,7 @@
-"""Scheduler: continuous batching in virtual time: the sequences of each engine step, and the length of the step."""
+"""Scheduler: continuous batching in virtual time: the sequences of each engine step, and the length of the step.
 
-# Nothing here reads a clock or uses a socket. Times are int64 ns that the caller supplies.
+Nothing here reads a clock or uses a socket. Times are int64 ns that the caller supplies.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,18 +13,31 @@ from loadgen.engines.sim.waiting_queue import WaitingQueue
 
 @dataclass(slots=True, eq=False)
 class Sequence:
-    """One prompt and its answer."""
+    """One prompt and its answer.
 
-    prompt_tokens: int  # length of the prompt; at least 1
-    output_tokens: int  # length of the complete answer; at least 1
-    ready_ns: int = 0  # when the scheduler may first see it
-    blocks: tuple[int, ...] = ()  # names of the prompt's full blocks in the prefix cache; empty: the cache is not used
-    priority: int = 0  # a lower number is admitted earlier, and preempted later
-    generated: int = 0  # tokens of the answer so far
-    prefilled: int = 0  # tokens of the context computed so far, while it is being prefilled
-    held: int = 0  # tokens of KV cache it holds alone
-    shared: int = 0  # tokens of KV cache it holds in blocks that others may hold too
-    cached: int = 0  # tokens of the prompt that were found in the prefix cache
+    Attributes:
+        prompt_tokens: Length of the prompt; at least 1.
+        output_tokens: Length of the complete answer; at least 1.
+        ready_ns: When the scheduler may first see it.
+        blocks: Names of the prompt's full blocks in the prefix cache; empty: the cache is not used.
+        priority: A lower number is admitted earlier, and preempted later.
+        generated: Tokens of the answer so far.
+        prefilled: Tokens of the context computed so far, while it is being prefilled.
+        held: Tokens of KV cache it holds alone.
+        shared: Tokens of KV cache it holds in blocks that others may hold too.
+        cached: Tokens of the prompt that were found in the prefix cache.
+    """
+
+    prompt_tokens: int
+    output_tokens: int
+    ready_ns: int = 0
+    blocks: tuple[int, ...] = ()
+    priority: int = 0
+    generated: int = 0
+    prefilled: int = 0
+    held: int = 0
+    shared: int = 0
+    cached: int = 0
 
 
 S = TypeVar("S", bound=Sequence)
@@ -31,15 +45,25 @@ S = TypeVar("S", bound=Sequence)
 
 @dataclass(frozen=True, slots=True)
 class StepCosts:
-    """Coefficients of a step's length, ns; `duration_ns` has the formula."""
+    """Coefficients of a step's length, ns; `duration_ns` has the formula.
 
-    base_ns: float  # for every step
-    prefill_ns_per_token: float  # for each prompt token
-    decode_ns_per_seq: float  # for each decoding sequence
-    kv_ns_per_token: float  # for each token of context, whose keys and values are read
-    weights_ns: float = 0.0  # reading the weights, the minimum time of the matrix products
-    matmul_ns_per_token: float = 0.0  # matrix products for each token, if that is longer
-    attention_ns_per_pair: float = 0.0  # for each pair of a prompt token and a token that it attends to
+    Attributes:
+        base_ns: For every step.
+        prefill_ns_per_token: For each prompt token.
+        decode_ns_per_seq: For each decoding sequence.
+        kv_ns_per_token: For each token of context, whose keys and values are read.
+        weights_ns: Reading the weights, the minimum time of the matrix products.
+        matmul_ns_per_token: Matrix products for each token, if that is longer.
+        attention_ns_per_pair: For each pair of a prompt token and a token that it attends to.
+    """
+
+    base_ns: float
+    prefill_ns_per_token: float
+    decode_ns_per_seq: float
+    kv_ns_per_token: float
+    weights_ns: float = 0.0
+    matmul_ns_per_token: float = 0.0
+    attention_ns_per_pair: float = 0.0
 
     def duration_ns(self, prefill_tokens: float, decodes: float, kv_tokens: float, pairs: float = 0.0) -> float:
         """Return the length of a step, ns.
@@ -48,6 +72,7 @@ class StepCosts:
             prefill_tokens: Prompt tokens that are computed.
             decodes: Sequences that get another token.
             kv_tokens: Tokens of context of all sequences.
+            pairs: Pairs of a prompt token and a token that it attends to.
         """
         return (
             self.base_ns
@@ -61,12 +86,18 @@ class StepCosts:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of an engine."""
+    """Limits of an engine.
 
-    max_num_seqs: int  # running sequences
-    max_num_batched_tokens: int  # tokens computed in one step; at least `max_num_seqs`, so that every decode fits
-    num_kv_tokens: int  # tokens of KV cache over all running sequences; no single sequence may need more
-    # whether a prompt may be computed in several steps; otherwise each must fit into one step
+    Attributes:
+        max_num_seqs: Running sequences.
+        max_num_batched_tokens: Tokens computed in one step; at least `max_num_seqs`, so that every decode fits.
+        num_kv_tokens: Tokens of KV cache over all running sequences; no single sequence may need more.
+        chunked_prefill: Whether a prompt may be computed in several steps; otherwise each must fit into one step.
+    """
+
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    num_kv_tokens: int
     chunked_prefill: bool = True
 
 
@@ -83,11 +114,17 @@ class Step(Generic[S]):
 
 @dataclass(slots=True)
 class Progress(Generic[S]):
-    """The sequences that got a token in a step, in batch order, each in exactly one of the lists."""
+    """The sequences that got a token in a step, in batch order, each in exactly one of the lists.
 
-    started: list[S] = field(default_factory=list)  # sequences with their first token; more will come
-    continued: list[S] = field(default_factory=list)  # sequences with another token; more will come
-    finished: list[S] = field(default_factory=list)  # sequences with their last token, which may also be the first
+    Attributes:
+        started: Sequences with their first token; more will come.
+        continued: Sequences with another token; more will come.
+        finished: Sequences with their last token, which may also be the first.
+    """
+
+    started: list[S] = field(default_factory=list)
+    continued: list[S] = field(default_factory=list)
+    finished: list[S] = field(default_factory=list)
 
 
 def no_noise() -> float:
@@ -98,17 +135,20 @@ def no_noise() -> float:
 class Scheduler(Generic[S]):
     """Serves by priority, and first come, first served within one, with chunked prefill and shared prefixes.
 
+    A sequence that runs is preempted where others need its cache, never for a priority, and is then recomputed.
+
     Call `plan` and `complete` in turn; `add` and `cancel` at any time.
 
     Args:
+        limits: Limits of the engine.
+        costs: Costs of its steps.
         noise: Called for each step; returns a factor of its length.
 
     Attributes:
         kv_tokens: Tokens of KV cache that running sequences hold, alone or shared.
         preemptions: How often a running sequence lost its cache.
+        cache: The prefix cache.
     """
-
-    # A sequence that runs is preempted where others need its cache, never for a priority, and is then recomputed.
 
     def __init__(self, limits: Limits, costs: StepCosts, noise: Callable[[], float] = no_noise) -> None:
         self.limits, self.costs, self._noise = limits, costs, noise
@@ -209,8 +249,10 @@ class Scheduler(Generic[S]):
         return progress
 
     def _make_room_for_decodes(self) -> bool:
-        """Preempt sequences until all other decodes have room; return whether any was preempted."""
-        # Those of the highest number of a priority go first, and of these the one admitted last.
+        """Preempt sequences until all other decodes have room; return whether any was preempted.
+
+        Those of the highest number of a priority go first, and of these the one admitted last.
+        """
         before = self.preemptions
         while self.kv_tokens + len(self._decoding) > self.limits.num_kv_tokens:
             latest_first = (*reversed(self._prefilling), *reversed(self._decoding))

@@ -23,12 +23,12 @@ NEEDS_PROFILE = (
 class SimSettings:
     """How the simulated engine serves; settings that vLLM has too have its names.
 
+    The defaults describe a large, fast deployment that sustains 1,000 requests/s of 1,024-token prompts and 128-token
+    answers at half its capacity. A profile has other defaults, which `of` applies.
+
     Raises:
         BadInput: A value is out of range, or two contradict each other.
     """
-
-    # The defaults describe a large, fast deployment that sustains 1,000 requests/s of 1,024-token prompts and 128-token
-    # answers at half its capacity. A profile has other defaults, which `of` applies.
 
     host: str = setting("127.0.0.1", "address to listen on")
     port: int = setting(8000, "port to listen on; 0 takes a free one", minimum=0, maximum=65535)

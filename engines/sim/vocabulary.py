@@ -1,6 +1,7 @@
-"""Vocabulary of the simulator's tokenizer, and the file tokenizer.json that the library tokenizers reads."""
+"""Vocabulary of the simulator's tokenizer, and the file tokenizer.json that the library tokenizers reads.
 
-# `python -m loadgen.engines.sim.vocabulary` writes tokenizer.json again; a test compares it with the shipped file.
+`python -m loadgen.engines.sim.vocabulary` writes tokenizer.json again; a test compares it with the shipped file.
+"""
 
 import itertools
 import json

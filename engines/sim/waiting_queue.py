@@ -5,10 +5,15 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Waiting(Protocol):
-    """What the queue reads of a sequence."""
+    """What the queue reads of a sequence.
 
-    ready_ns: int  # when it may be taken
-    priority: int  # a lower number is taken earlier
+    Attributes:
+        ready_ns: When it may be taken.
+        priority: A lower number is taken earlier.
+    """
+
+    ready_ns: int
+    priority: int
 
 
 W = TypeVar("W", bound=Waiting)

@@ -15,28 +15,38 @@ STAMP_ERROR_MS = FLOOR_MS + CLOCK_MS
 
 
 class Latency(NamedTuple):
-    """A latency of a request, ms."""
+    """A latency of a request, ms.
+
+    Attributes:
+        ms: Its value.
+        least_ms, greatest_ms: What it may truly be.
+    """
 
     ms: float
-    # least_ms, greatest_ms: what it may truly be
     least_ms: float
     greatest_ms: float
 
 
 class Gaps(NamedTuple):
-    """The gaps of a request, ms; arrays of one entry for each group of equal gaps."""
+    """The gaps of a request, ms; arrays of one entry for each group of equal gaps.
+
+    Attributes:
+        ms: The gaps.
+        least_ms, greatest_ms: What each may truly be.
+        repeats: How often each occurs.
+    """
 
     ms: Floats
-    # least_ms, greatest_ms: what each may truly be
     least_ms: Floats
     greatest_ms: Floats
-    repeats: Floats  # how often each occurs
+    repeats: Floats
 
 
 def latency(record: Record, metric: str, settings: RunSettings) -> Latency | None:
     """Return a latency of a request; None if it has none.
 
     Args:
+        record: The request.
         metric: ttft, ttfo, tpot or e2el.
         settings: The settings of the run; `latency_from` says whether latencies start when a request is due or sent.
     """
@@ -54,9 +64,11 @@ def latency(record: Record, metric: str, settings: RunSettings) -> Latency | Non
 
 
 def gaps(record: Record, metric: str) -> Gaps:
-    """Return the gaps of a request; empty if it failed."""
-    # For icl these are the gaps between events with tokens. For itl they are the gaps between tokens: the gap before an
-    # event of k tokens counts as k gaps of a k-th of it.
+    """Return the gaps of a request; empty if it failed.
+
+    For icl these are the gaps between events with tokens. For itl they are the gaps between tokens: the gap before an
+    event of k tokens counts as k gaps of a k-th of it.
+    """
     stamps = np.frombuffer(record.marks, dtype=np.int64)
     earliest = np.frombuffer(record.earliest_marks, dtype=np.int64)
     if record.outcome is not Outcome.OK or len(stamps) < 2:

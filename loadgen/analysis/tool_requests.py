@@ -16,18 +16,29 @@ NEEDED = ("ttfts", "itls", "output_lens")
 
 @dataclass(frozen=True, eq=False)
 class ToolRequests:
-    """The requests of a run in the order in which the tool lists them; arrays have an entry per request."""
+    """The requests of a run in the order in which the tool lists them; arrays have an entry per request.
+
+    Attributes:
+        ok: Whether the request succeeded.
+        ttft: Time to first token, ms; NaN if it has none.
+        tpot: Time per output token after the first, ms; NaN if it has none.
+        e2el: End-to-end latency, ms; where the tool does not keep it, TTFT and gaps, which end with the last token.
+        gaps: The gaps of each request, ms.
+        gap: What loadgen calls them: icl or itl.
+        input: Input tokens.
+        output: Output tokens.
+        start_s: When it was sent, s on a clock of its own; None if unknown.
+    """
 
     ok: Bools
-    ttft: Floats  # time to first token, ms; NaN if it has none
-    tpot: Floats  # time per output token after the first, ms; NaN if it has none
-    # end-to-end latency, ms; where the tool does not keep it, TTFT and gaps, which end with the last token
+    ttft: Floats
+    tpot: Floats
     e2el: Floats
     gaps: list[Floats]
-    gap: str  # what loadgen calls them: icl or itl
+    gap: str
     input: Floats
     output: Floats
-    start_s: Floats | None  # when it was sent, s on a clock of its own; None if unknown
+    start_s: Floats | None
 
     @classmethod
     def of(cls, flat: Mapping[str, Any], gap: str, where: str) -> Self | None:
@@ -67,7 +78,11 @@ class ToolRequests:
         return len(self.ok)
 
     def values(self, latency: str) -> list[Floats]:
-        """Return the values of each request that succeeded, ms: of a latency one or none, of `gap` any number."""
+        """Return the values of each request that succeeded, ms: one or none of a latency, any number of gaps.
+
+        Args:
+            latency: ttft, tpot, e2el, or what `gap` names.
+        """
         if latency == self.gap:
             return [gaps if ok else gaps[:0] for gaps, ok in zip(self.gaps, self.ok, strict=True)]
         column: Floats = getattr(self, latency)

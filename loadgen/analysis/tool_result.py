@@ -21,9 +21,14 @@ TO_VLLM = {"total_throughput": "total_token_throughput"}  # SGLang's keys -> vLL
 
 @dataclass(frozen=True)
 class ToolResult:
-    """The result of one run of `vllm bench serve`, its client in Rust, or SGLang's `bench_serving`."""
+    """The result of one run of `vllm bench serve`, its client in Rust, or SGLang's `bench_serving`.
 
-    where: str  # the path of its file, and the line if it is one of several; for messages
+    Attributes:
+        where: The path of its file, and the line if it is one of several; for messages.
+        published: Its numbers, for the audit.
+    """
+
+    where: str
     published: Published
 
     @property
@@ -47,7 +52,11 @@ class ToolResult:
 
     @cached_property
     def requests(self) -> ToolRequests | None:
-        """The values of single requests; None if it was saved without them; BadInput if they are not whole."""
+        """The values of single requests; None if it was saved without them.
+
+        Raises:
+            BadInput: They are not whole.
+        """
         return ToolRequests.of(self.flat, self.gap, self.where)
 
     def number(self, name: str) -> float | None:

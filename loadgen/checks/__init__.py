@@ -37,10 +37,15 @@ __all__ = [
 
 
 class Group(NamedTuple):
-    """Checks that belong together."""
+    """Checks that belong together.
 
-    about: str  # what they ask, in a few words
-    check: Callable[[RunData], list[Check]]  # makes them of a run
+    Attributes:
+        about: What they ask, in a few words.
+        check: Makes them of a run.
+    """
+
+    about: str
+    check: Callable[[RunData], list[Check]]
 
 
 GROUPS = {

@@ -63,6 +63,7 @@ def reasons(checks: Iterable[Check], group: str = "") -> list[str]:
     """Say why a run is not VALID, a line for each check that failed and counts.
 
     Args:
+        checks: The checks of the run.
         group: The letter of a group of checks; empty: all of them.
     """
     failed = (check for check in checks if check.ok is False and check.counts)

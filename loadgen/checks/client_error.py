@@ -19,12 +19,19 @@ TWINS = {"icl": "itl", "ttfo": "ttft"}
 
 
 class Figure(NamedTuple):
-    """A printed number of a latency."""
+    """A printed number of a latency.
 
-    metric: str  # ttft, ttfo, tpot, itl, icl or e2el
-    statistic: str  # mean, median, max or a percentile such as p99
+    Attributes:
+        metric: ttft, ttfo, tpot, itl, icl or e2el.
+        statistic: mean, median, max or a percentile such as p99.
+        value_ms: Its value.
+        error_ms: How far it can be from the truth because of the client.
+    """
+
+    metric: str
+    statistic: str
     value_ms: float
-    error_ms: float  # how far it can be from the truth because of the client
+    error_ms: float
 
     @property
     def excess(self) -> float:

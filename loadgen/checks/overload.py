@@ -21,27 +21,41 @@ SIGMAS, MIN_FIT, MIN_GROWTH = 3.1, 0.5, 0.2
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Requests due and not ended, or sessions, along a straight line fitted to the steady part of a run."""
+    """Requests due and not ended, or sessions, along a straight line fitted to the steady part of a run.
 
-    # their number on the line where the window begins and ends
+    Attributes:
+        start, end: Their number on the line where the window begins and ends.
+        noise: Standard deviation of `end - start` in a system that keeps up.
+        fit: Share of the number's variance that the line explains (R squared).
+        window_s: Length of the window.
+    """
+
     start: float
     end: float
-    noise: float  # standard deviation of `end - start` in a system that keeps up
-    fit: float  # share of the number's variance that the line explains (R squared)
+    noise: float
+    fit: float
     window_s: float
 
     @classmethod
     def fitted(
         cls,
-        slope: float,  # of the line, per second
+        slope: float,
         mean: float,
         variance: float,
         *,
         window_s: float,
-        sojourn_s: float,  # mean time from due to end
-        burstiness: float,  # of the arrivals, as in `RunSettings`
+        sojourn_s: float,
+        burstiness: float,
     ) -> Self:
-        """Make it of a straight line through the number at moments that are evenly spread over a window."""
+        """Make it of a straight line through the number at moments that are evenly spread over a window.
+
+        Args:
+            slope: Of the line, per second.
+            mean, variance: Of the number.
+            window_s: Length of the window.
+            sojourn_s: Mean time from due to end.
+            burstiness: Of the arrivals, as in `RunSettings`.
+        """
         rise = slope * window_s
         noise = math.sqrt(12 * max(mean, 1.0) * sojourn_s / window_s * max(1.0, 1 / burstiness))
         # On evenly spaced points a line's own variance is its rise squared over 12.
@@ -68,12 +82,14 @@ def why_unknown(run: RunData) -> str | None:
 
 
 def backlog(run: RunData) -> Backlog | None:
-    """Fit the number of requests that are due and not ended; None where the run is too short to say."""
-    # The window begins when the first requests have had time to end and ends with the last due one. That time is the
-    # p99 sojourn of the first requests, since under overload those of the whole run grow with it. Where the server
-    # keeps up, the number at two moments further apart than a sojourn is independent and has a Poisson variance, from
-    # which follows the noise of the fitted rise: sqrt(12 * mean number * sojourn / window), more where arrivals are
-    # burstier. What arrives is a session, which has ended when the last of its turns has.
+    """Fit the number of requests that are due and not ended; None where the run is too short to say.
+
+    The window begins when the first requests have had time to end and ends with the last due one. That time is the
+    p99 sojourn of the first requests, since under overload those of the whole run grow with it. Where the server keeps
+    up, the number at two moments further apart than a sojourn is independent and has a Poisson variance, from which
+    follows the noise of the fitted rise: sqrt(12 * mean number * sojourn / window), more where arrivals are burstier.
+    What arrives is a session, which has ended when the last of its turns has.
+    """
     snapshot, schedule = run.snapshot, run.schedule
     was_sent = snapshot.sent >= 0
     session = (np.cumsum(schedule.begins) - 1)[snapshot.index[was_sent]]

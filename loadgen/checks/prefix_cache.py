@@ -23,11 +23,17 @@ ADVICE_BY_PROTOCOL = {
 
 @dataclass(frozen=True, slots=True)
 class BestHits:
-    """What a prefix cache could give back at best, if it kept all that it has seen of a run."""
+    """What a prefix cache could give back at best, if it kept all that it has seen of a run.
+
+    Attributes:
+        requests: How many prompts there are.
+        tokens: Tokens of all prompts, as predicted.
+        shared_tokens: Those of them that could be found.
+    """
 
     requests: int
-    tokens: int  # tokens of all prompts, as predicted
-    shared_tokens: int  # those of them that could be found
+    tokens: int
+    shared_tokens: int
 
     @classmethod
     def of(cls, prompts: Mapping[str, Any]) -> Self | None:
@@ -43,7 +49,11 @@ class BestHits:
         return self.shared_tokens / self.tokens
 
     def unpredicted(self, input_tokens: int) -> float:
-        """The share of the input that a server counted beyond the prediction: a chat template that is unknown here."""
+        """The share of the input that a server counted beyond the prediction: a chat template that is unknown here.
+
+        Args:
+            input_tokens: Input tokens of all requests.
+        """
         return max(0.0, 1 - self.tokens / input_tokens) if input_tokens else 0.0
 
     def allowed(self, input_tokens: int) -> float:
@@ -53,10 +63,15 @@ class BestHits:
 
 
 def unexplained(
-    tokens: Mapping[str, int],  # the sums of a run, by the names of `snapshot.TOKENS`
-    prompts: Mapping[str, Any],  # what is known of its prompts
+    tokens: Mapping[str, int],
+    prompts: Mapping[str, Any],
 ) -> float:
-    """The share of the input that the server had cached beyond what the prompts allow; 0 where it is unknown."""
+    """The share of the input that the server had cached beyond what the prompts allow; 0 where it is unknown.
+
+    Args:
+        tokens: The sums of a run, by the names of `snapshot.TOKENS`.
+        prompts: What is known of its prompts.
+    """
     best, input_tokens = BestHits.of(prompts), tokens["input_tokens"]
     if best is None or not input_tokens or tokens["cached_counted"] != best.requests:
         return 0.0

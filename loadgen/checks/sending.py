@@ -160,9 +160,11 @@ def _gaps(run: RunData, advice: str) -> Check:
 
 
 def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:
-    """Largest difference between two distributions, given sorted; values within `tolerance` count as equal."""
-    # The Kolmogorov-Smirnov distance, made deaf to jitter: without that a constant schedule, whose gaps are all one
-    # value, could never be met.
+    """Largest difference between two distributions, given sorted; values within `tolerance` count as equal.
+
+    The Kolmogorov-Smirnov distance, made deaf to jitter: without that a constant schedule, whose gaps are all
+    one value, could never be met.
+    """
 
     def excess(low: Int64s, high: Int64s) -> float:
         at = low[:: max(1, len(low) // 10_000)]

@@ -93,9 +93,11 @@ def _failing(run: RunData) -> Check:
 
 
 def _slower(run: RunData) -> Check:
-    """Each target against the others in the same stretches of the run, E2EL from sent."""
-    # Answers that queue remember each other: over a whole run two queues that are alike come out as far apart as if
-    # they were not, but hardly with the same one behind in every stretch.
+    """Each target against the others in the same stretches of the run, E2EL from sent.
+
+    Answers that queue remember each other: over a whole run two queues that are alike come out as far apart as if they
+    were not, but hardly with the same one behind in every stretch.
+    """
     if _failing(run).ok is False:
         return inapplicable(SLOWER, "the targets do not fail alike")
     targets, urls = run.snapshot.targets, shown_urls(run.settings)
@@ -114,8 +116,10 @@ def _slower(run: RunData) -> Check:
 
 
 def _slowness(targets: tuple[Snapshot, ...], k: int) -> Floats:
-    """How many times as long as at the others an answer of the `k`-th target took, in each stretch: medians."""
-    # Empty where a stretch has too few answers.
+    """How many times as long as at the others an answer of the `k`-th target took, in each stretch: medians.
+
+    Empty where a stretch has too few answers.
+    """
     sent = np.concatenate([part.sent for part in targets])
     took = np.concatenate([part.closed for part in targets]) - sent
     own = np.repeat(np.arange(len(targets)) == k, [len(part.sent) for part in targets])

@@ -21,8 +21,10 @@ def command() -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """End the process if it is importing, else raise KeyboardInterrupt."""
-    # During an import, a KeyboardInterrupt becomes another error, or crashes a compiled module.
+    """End the process if it is importing, else raise KeyboardInterrupt.
+
+    During an import, a KeyboardInterrupt becomes another error, or crashes a compiled module.
+    """
     while frame is not None:
         if frame.f_code.co_filename == IMPORT:
             os._exit(INTERRUPTED)

@@ -36,6 +36,7 @@ def next_words(words: list[str], prefix: str) -> Iterable[str] | None:
 
     Args:
         words: The whole words before the cursor, without `loadgen`.
+        prefix: The beginning of the word at the cursor.
     """
     match words:
         case []:
@@ -69,6 +70,7 @@ def _answer(parser: argparse.ArgumentParser, words: int | None = None) -> None:
     """Let a parser complete the command line, and exit.
 
     Args:
+        parser: The parser of a command.
         words: How many words name the command; None: those of the parser's name.
     """
     import argcomplete

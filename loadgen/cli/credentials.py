@@ -9,7 +9,11 @@ VISIBLE = "{}: other users of this machine can see it in the process list; {}"
 
 
 def warn_of_visible(given: dict[str, Any]) -> None:
-    """Log a warning for each secret on the command line."""
+    """Log a warning for each secret on the command line.
+
+    Args:
+        given: What the command line gives, by the names of settings.
+    """
     key = given.get("api_key", "")
     if not key.startswith("@") and is_credential("Authorization", f"Bearer {key}"):
         logging.warning(VISIBLE.format("--api-key", f"give @FILE, or set {KEY_VARIABLE}"))

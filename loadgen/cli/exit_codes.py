@@ -50,11 +50,18 @@ def most_severe(codes: Iterable[int]) -> int:
 def code(
     result: "RunResult",
     *,
-    strict: bool,  # whether SUSPECT is a failure
-    max_error_rate: float,  # the highest allowed share of failed requests, 0 to 1
+    strict: bool,
+    max_error_rate: float,
     interrupted: bool,
 ) -> int:
-    """Return the exit code of a finished run: the most severe one that applies."""
+    """Return the exit code of a finished run: the most severe one that applies.
+
+    Args:
+        result: The result of the run.
+        strict: Whether SUSPECT is a failure.
+        max_error_rate: The highest allowed share of failed requests, 0 to 1.
+        interrupted: Whether a signal ended the run.
+    """
     if interrupted:
         return INTERRUPTED
     if result.verdict == "INVALID":

@@ -51,6 +51,7 @@ def add_run_flags(parser: TopicParser, tool: str | None) -> None:
 
     Args:
         parser: Suppresses defaults, so that only given flags are in its result.
+        tool: The tool of --compat, or None.
     """
     parser.add_argument(
         "--config", metavar="FILE.yaml", help="read settings from a YAML file; keys are flag names without --"
@@ -67,7 +68,11 @@ def run_settings(
     """Parse a command line into settings, by field name; flags of the tool of --compat stay as they are.
 
     Args:
+        argv: The words of the command line.
         parser: Returns the parser for a tool of --compat, or None.
+
+    Raises:
+        BadInput: A flag is unknown, or a value is wrong.
     """
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     first.add_argument("--compat", action="append", default=[])

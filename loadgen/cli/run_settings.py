@@ -15,6 +15,9 @@ from loadgen.errors import BadInput
 def settings(given: dict[str, Any]) -> RunSettings:
     """Return the settings of one run.
 
+    Args:
+        given: What `flags.run_settings` returns.
+
     Raises:
         BadInput: A file cannot be read, a key or value in it is wrong, a flag of the tool is refused, or a flag has
             several values.
@@ -28,6 +31,12 @@ def settings(given: dict[str, Any]) -> RunSettings:
 def swept(given: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
     """Return the settings of each run: several if the rate, or the concurrency, has several values, or with --num-runs.
 
+    Each run has its own seeds, counted up from those of the first, so that no run profits from the prefix cache of
+    another.
+
+    Args:
+        given: What `flags.run_settings` returns.
+
     Returns:
         The name of the field with several values, or the same value several times, or None; and the settings of each
         run.
@@ -35,8 +44,6 @@ def swept(given: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
     Raises:
         BadInput: As `settings`; or both fields have several values.
     """
-    # Each run has its own seeds, counted up from those of the first, so that no run profits from the prefix cache of
-    # another.
     found = chosen(given)
     if found.get("workload"):
         from loadgen.config import presets
@@ -72,7 +79,11 @@ def swept(given: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
 
 
 def _with_prompts(settings: RunSettings, factor: int) -> RunSettings:
-    """Return settings with a number of prompts that is a multiple of the concurrency."""
+    """Return settings with a number of prompts that is a multiple of the concurrency.
+
+    Raises:
+        BadInput: There is no concurrency.
+    """
     if settings.max_concurrency is None:
         remedy = "give --sweep-max-concurrency, or --num-prompts instead"
         raise BadInput("--sweep-num-prompts-factor", "given without a concurrency", remedy)
@@ -80,7 +91,11 @@ def _with_prompts(settings: RunSettings, factor: int) -> RunSettings:
 
 
 def chosen(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings from flags and the config file, without those of the workload."""
+    """Return the settings from flags and the config file, without those of the workload.
+
+    Raises:
+        BadInput: As `settings`.
+    """
     path = given.get("config")
     own = {name: value for name, value in given.items() if name not in ("config", "compat")}
     return (_read(path) if path else {}) | own

@@ -22,7 +22,13 @@ RUNNING = "running now in process {}"
 
 
 def run(path: Path, folder: Path | None, *, lines: bool) -> int:
-    """Run a study; returns the exit code."""
+    """Run a study; returns the exit code.
+
+    Args:
+        path: Its file.
+        folder: Folder of its store; None: NAME.store here.
+        lines: Whether to print lines on a terminal too.
+    """
     log_setup.to_stderr("warning")
     file = study_file.read(path)
     store = store_of(file, folder)
@@ -40,7 +46,12 @@ def run(path: Path, folder: Path | None, *, lines: bool) -> int:
 
 
 def status(path: Path, *, as_json: bool) -> int:
-    """Print the findings of a study so far; returns the exit code."""
+    """Print the findings of a study so far; returns the exit code.
+
+    Args:
+        path: Its store, or its file.
+        as_json: Whether to print one JSON object with every trial.
+    """
     study = load_study(path)
     if as_json:
         print(to_json(study.data))
@@ -55,6 +66,7 @@ def report(path: Path, into: Path | None) -> int:
     """Write the report of a study and print its files; returns the exit code.
 
     Args:
+        path: Its store, or its file.
         into: Folder of the report; None: NAME.report here.
     """
     print("".join(f"Wrote: {file}\n" for file in load_study(path).write_report(into)), end="")

@@ -27,16 +27,26 @@ class _WholeWords(argparse.HelpFormatter):
 
 
 class TopicParser(OneLineParser):
-    """A parser with many flags, in topics."""
+    """A parser with many flags, in topics.
 
-    # --help shows the first screen, --help-all every flag. A topic is shown by `topic`.
+    --help shows the first screen, --help-all every flag. A topic is shown by `topic`.
+
+    Args:
+        command: The name of the command, such as "loadgen run".
+        description: What it does.
+        main_flags: The flags of the first screen, in its order, as they are shown there.
+        examples: Lines with examples.
+
+    Attributes:
+        main_flags: As given.
+    """
 
     def __init__(
         self,
         command: str,
         description: str,
         *,
-        main_flags: Sequence[str],  # the flags of the first screen, in its order, as they are shown there
+        main_flags: Sequence[str],
         examples: Sequence[str],
     ) -> None:
         super().__init__(
@@ -102,7 +112,14 @@ class TopicParser(OneLineParser):
         )
 
     def topic(self, word: str) -> str:
-        """Return the help of a topic, or of a flag."""
+        """Return the help of a topic, or of a flag.
+
+        Args:
+            word: A word of the topic's title, or a flag with or without dashes.
+
+        Raises:
+            BadInput: There is neither a topic nor a flag of this name.
+        """
         for group in self._topics:
             if word in str(group.title).split():
                 return self._page(group._group_actions, group)
@@ -146,7 +163,11 @@ class TopicParser(OneLineParser):
 
 
 class _Print(argparse.Action):
-    """Prints a page of help and ends the command."""
+    """Prints a page of help and ends the command.
+
+    Args:
+        page: Makes the page.
+    """
 
     def __init__(self, option_strings: Sequence[str], dest: str, *, page: Callable[[], str], **options: Any) -> None:
         super().__init__(option_strings, dest, nargs=0, **options)

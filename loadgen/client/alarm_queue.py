@@ -16,6 +16,7 @@ class AlarmQueue(Generic[T]):
 
     Args:
         hand_out: Called with an item and the time at which it was due, ns.
+        clock: The clock of the times.
     """
 
     def __init__(self, hand_out: Callable[[T, int], None], clock: Clock) -> None:

@@ -28,7 +28,11 @@ class Balancer:
 
     Args:
         transports: One to each target, all with one hook; their `on_end` is taken.
+        balance: How to choose the target of a request.
         partition: Whose requests it gets.
+
+    Attributes:
+        hook: The send hook of the transports.
     """
 
     def __init__(self, transports: Sequence[Transport], balance: Balance, partition: Partition = WHOLE) -> None:
@@ -74,7 +78,10 @@ class Balancer:
             await transport.open()
 
     async def warm(self, count: int) -> int:
-        """As `Transport.warm`, as many to each target that is sent to."""
+        """Open connections until `count` are ready, as many to each target that is sent to.
+
+        Returns how many are ready.
+        """
         each = -(-count // len(self._used))
         return sum(await asyncio.gather(*(transport.warm(each) for transport in self._used)))
 

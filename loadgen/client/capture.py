@@ -1,8 +1,9 @@
-"""Captures the responses of a run as the sockets gave them, with their times, to be played again."""
+"""Captures the responses of a run as the sockets gave them, with their times, to be played again.
 
-# While the clock runs, reads are only kept, as they are and within a bound; they are blanked, encoded, compressed and
-# written once it has ended. Only whole responses are kept: one for which there is no room is left out, and so is every
-# one that begins after it.
+While the clock runs, reads are only kept, as they are and within a bound; they are blanked, encoded, compressed and
+written once it has ended. Only whole responses are kept: one for which there is no
+room is left out, and so is every one that begins after it.
+"""
 
 import asyncio
 import contextlib
@@ -48,6 +49,11 @@ class Capture:
         file: Where to; closed by `close()`.
         targets: Their model is named, and the values of their headers are secrets.
         limit_bytes: Most memory for what is kept.
+        compressed: Whether the file is gzipped.
+
+    Attributes:
+        start_ns: When the run's clock starts; set it before the first request.
+        error: Why the file is not complete, or None.
     """
 
     def __init__(
@@ -63,8 +69,8 @@ class Capture:
         self._full = self._closed = False
         self._begun = 0
         self._kept: dict[int, _Kept] = {}
-        self.start_ns = 0  # when the run's clock starts; set it before the first request
-        self.error: str | None = None  # why the file is not complete, or None
+        self.start_ns = 0
+        self.error: str | None = None
 
     @classmethod
     @contextlib.contextmanager

@@ -1,6 +1,7 @@
-"""The file format of captured responses; docs/capture.md describes it."""
+"""The file format of captured responses; docs/capture.md describes it.
 
-# JSON lines: one with what the file is, then one per response. A read is text where it is text, else base64.
+JSON lines: one with what the file is, then one per response. A read is text where it is text, else base64.
+"""
 
 import base64
 import contextlib
@@ -45,7 +46,13 @@ class CapturedResponse:
     """One response. `due_ns` and `sent_ns` count from the run's start, all other times from sent.
 
     Attributes:
+        index: The request's number within the run.
+        due_ns, sent_ns: Of the request.
         input_tokens, output_tokens: What was planned of it.
+        reads: One (ns, bytes) per read from the socket, in order; none where nothing came.
+        end: How it ended.
+        ended_ns: When.
+        target: Which of the run's targets gave it, counted from 0.
     """
 
     index: int
@@ -53,18 +60,23 @@ class CapturedResponse:
     sent_ns: int
     input_tokens: int
     output_tokens: int
-    reads: tuple[tuple[int, bytes], ...]  # one (ns, bytes) per read from the socket, in order; none where nothing came
+    reads: tuple[tuple[int, bytes], ...]
     end: End
     ended_ns: int
-    target: int = 0  # which of the run's targets gave it, counted from 0
+    target: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """The content of a capture file."""
+    """The content of a capture file.
+
+    Attributes:
+        model: The model's name in the requests.
+        responses: In the order of their index; at least one.
+    """
 
     model: str
-    responses: tuple[CapturedResponse, ...]  # in the order of their index; at least one
+    responses: tuple[CapturedResponse, ...]
 
 
 def load(path: str) -> Recording:

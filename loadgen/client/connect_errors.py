@@ -29,6 +29,8 @@ def cannot_connect(error: Exception, address: str, step: str) -> CannotConnect:
     """Return the error to raise for one that was met.
 
     Args:
+        error: The error.
+        address: Host and port of the server.
         step: LOOKING_UP, CONNECTING or SHAKING_HANDS.
     """
     match error:

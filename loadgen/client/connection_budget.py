@@ -25,11 +25,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ConnectionBudget:
-    """The connections of one worker."""
+    """The connections of one worker.
 
-    settings: RunSettings  # the settings of the run, resolved: so many workers share this machine's ports
-    schedule: DueTimes  # when its requests are due
-    partition: Partition = WHOLE  # this worker's part of them
+    Attributes:
+        settings: The settings of the run, resolved: so many workers share this machine's ports.
+        schedule: When its requests are due.
+        partition: This worker's part of them.
+    """
+
+    settings: RunSettings
+    schedule: DueTimes
+    partition: Partition = WHOLE
 
     def check(self) -> None:
         """Refuse a run that is sure to need more connections than this process can have, or addresses that it lacks.

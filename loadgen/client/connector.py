@@ -20,14 +20,15 @@ NEXT_ADDRESS_S = 0.25  # after so long without an answer the next address of the
 class Connector:
     """Opens TCP connections to one server, and TLS sessions over them. The name of the server is looked up once.
 
+    A look-up for each connection would take its time in a thread, and a changing answer would change the target under
+    test. Where a name has several addresses, connections begin with each in turn.
+
     Args:
+        url: Of the server.
         timeout_s: Limit for the look-up, the connection and the TLS handshake together; None: no limit.
         verify_tls: Whether the server's certificate must be trusted.
         sources: Creates the sockets.
     """
-
-    # A look-up for each connection would take its time in a thread, and a changing answer would change the target under
-    # test. Where a name has several addresses, connections begin with each in turn.
 
     def __init__(self, url: str, timeout_s: float | None, *, verify_tls: bool, sources: SourceAddresses) -> None:
         parts = urlsplit(url)

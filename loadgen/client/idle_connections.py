@@ -1,21 +1,21 @@
-"""Idle connections: those that are open and carry no request, and which of them the next request may use."""
+"""Idle connections: those that are open and carry no request, and which of them the next request may use.
 
-# A server may close a connection that is idle at any time. A request that is on its way then is lost, and a POST must
-# not be sent twice. Three rules keep requests away from such a close:
-#
-# - A connection rests after a response. llama.cpp promises keep-alive and closes after every stream, most often within
-#   half a millisecond, on a crowded machine some tens of milliseconds later. So the first rest of a run is long. Once a
-#   connection has lasted through it, the server has shown that it keeps them, and a short rest is enough. One close
-#   soon after a response does not disprove it: others that last through their rest may be used for as long as they have
-#   shown.
-# - A connection is used only while it is younger than the server's idle limit. The server announces the limit
-#   (`Keep-Alive: timeout=`), or shows it when it closes an idle connection. Until the limit is known, one connection is
-#   left open unused to learn it. Others are used up to FIRST_LIMIT_NS, or for as long as that one has lasted. Servers
-#   may treat connections that have carried no request in another way, so the oldest of those shows how long they last.
-# - The kernel is asked right before the send whether the peer has closed the connection.
-#
-# The newest used connection goes first, so that few of them grow old. Of the unused ones the oldest go first, since a
-# server that gives each connection a thread has given its threads to those; the very oldest goes last.
+A server may close a connection that is idle at any time. A request that is on its way then is lost, and a POST must not
+be sent twice. Three rules keep requests away from such a close:
+
+- A connection rests after a response. llama.cpp promises keep-alive and closes after every stream, most often within
+  half a millisecond, on a crowded machine some tens of milliseconds later. So the first rest of a run is long. Once a
+  connection has lasted through it, the server has shown that it keeps them, and a short rest is enough. One close soon
+  after a response does not disprove it: others that last through their rest may be used for as long as they have shown.
+- A connection is used only while it is younger than the server's idle limit. The server announces the limit
+  (`Keep-Alive: timeout=`), or shows it when it closes an idle connection. Until the limit is known, one connection is
+  left open unused to learn it. Others are used up to FIRST_LIMIT_NS, or for as long as that one has lasted. Servers may
+  treat connections that have carried no request in another way, so the oldest of those shows how long they last.
+- The kernel is asked right before the send whether the peer has closed the connection.
+
+The newest used connection goes first, so that few of them grow old. Of the unused ones the oldest go first, since a
+server that gives each connection a thread has given its threads to those; the very oldest goes last.
+"""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -41,20 +41,25 @@ class IdleConnections:
 
     Args:
         close: Called with each connection that is not to be used again.
+
+    Attributes:
+        limit_ns: Age at which the server closes an idle connection, as far as known; None: not known.
+        round_trip_ns: Least time from a request to the first byte of its response; 0: not known.
+        old: Connections that are too old for use, to be closed when there is time.
+        turned_away: How many unused connections the peer has closed soon after they were opened.
     """
 
     def __init__(self, close: "Callable[[Connection], None]") -> None:
-        # age at which the server closes an idle connection, as far as known; None: not known
         self.limit_ns: int | None = None
-        self.round_trip_ns = 0  # least time from a request to the first byte of its response; 0: not known
+        self.round_trip_ns = 0
         self._close = close
         self._unused: OrderedDict[Connection, int] = OrderedDict()  # each with the time at which it was opened
         self._oldest: Connection | None = None  # of those that carried no request; it is not among the others
         self._oldest_since_ns = 0  # when it was opened
         self._resting: OrderedDict[Connection, None] = OrderedDict()
         self._rested: OrderedDict[Connection, None] = OrderedDict()
-        self.old: deque[Connection] = deque()  # connections that are too old for use, to be closed when there is time
-        self.turned_away = 0  # how many unused connections the peer has closed soon after they were opened
+        self.old: deque[Connection] = deque()
+        self.turned_away = 0
         self._probe: Connection | None = None
         self._rest_ns = LONG_REST_NS
         self._used_at_ns = 0  # greatest age at which a connection was used again with success
@@ -99,9 +104,11 @@ class IdleConnections:
             connection.idle_since = at_ns
 
     def learn_round_trip(self, active: "Iterable[Connection]") -> None:
-        """Learn the round trip from responses that have begun, while it is unknown."""
-        # In a closed loop they end together. If the first end told it, the connections for the next requests could turn
-        # out to be too old at that very moment.
+        """Learn the round trip from responses that have begun, while it is unknown.
+
+        In a closed loop they end together. If the first end told it, the connections for the next requests could turn
+        out to be too old at that very moment.
+        """
         if not self.round_trip_ns:
             for connection in active:
                 if connection.record.first_byte:
@@ -265,8 +272,10 @@ class IdleConnections:
         return max(open_ns - self._margin_ns, open_ns // 2)
 
     def _lasted_ns(self, at_ns: int) -> int:
-        """Return how long the probe has lasted; 0 without one, and where it was lost just now."""
-        # `at_ns` may lie ahead, and only `lost` learns when that was.
+        """Return how long the probe has lasted; 0 without one, and where it was lost just now.
+
+        `at_ns` may lie ahead, and only `lost` learns when that was.
+        """
         return at_ns - self._probe.idle_since if self._probe is not None and self._probe.is_open() else 0
 
     def _turned_away(self, connection: "Connection", at_ns: int) -> None:

@@ -14,13 +14,22 @@ LOOKED_AT_ONCE = 200  # connections: a tenth of a millisecond
 
 
 class LimitWatch:
-    """Looks at requests in flight no more often than one of them can pass a limit."""
+    """Looks at requests in flight no more often than one of them can pass a limit.
+
+    Args:
+        active: The connections with a request in flight, at any time.
+        timeouts: The limits.
+        abandon: Called as abandon(connection, outcome, detail) to end a request.
+
+    Attributes:
+        silent: Requests of whose streams no token had come for SILENCE_NS at the last look, by index, and the stamp of
+            the last token.
+    """
 
     def __init__(
         self,
-        active: Collection[Connection],  # the connections with a request in flight, at any time
+        active: Collection[Connection],
         timeouts: Timeouts,
-        # called as abandon(connection, outcome, detail) to end a request
         abandon: Callable[[Connection, Outcome, str], None],
     ) -> None:
         self._active, self._timeouts, self._abandon = active, timeouts, abandon

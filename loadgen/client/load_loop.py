@@ -30,10 +30,11 @@ class Sender(Protocol):
     """Brings requests to a server: a `Transport`, or a network in memory.
 
     Attributes:
+        on_end: Called once with every Record that was given to `send`, when it has its outcome.
         hook: Compares each read with the next due time.
     """
 
-    on_end: Callable[[Record], None]  # called once with every Record that was given to `send`, when it has its outcome
+    on_end: Callable[[Record], None]
 
     @property
     def hook(self) -> SendHook: ...  # noqa: D102
@@ -45,25 +46,42 @@ class Sender(Protocol):
 class Load:
     """One schedule, sent over one transport into one recorder.
 
+    Args:
+        settings: For the cap, the duration and what closes the loop.
+        transport: Sends requests; its `on_end` is taken.
+        requests: The requests of the run.
+        recorder: Counts them; its start is that of the clock.
+        stripe: Which of them are sent here, and when they are due.
+        clock: The clock of the due times, and of the transport.
+        on_record: Called with every record as it ends, e.g. to write it out.
+        count_tokens: Counts the tokens of texts, for answers that the server does not count, and for a sample of those
+            whose events show fewer tokens than it counts. It is slow, and returns None where it cannot count.
+        partition: Which of those that share the run it is: its share of the cap and of the sample.
+
     Attributes:
-        pacer: Hands out the requests when they are due.
+        ended: Requests that have ended.
+        tokenized: Tokens by `count_tokens` of answers that the server did not count, by request number.
+        sampled: The same of answers that the server did count.
+        structured: Answers that were to be JSON, by what they are (`structured_output.Conformance`).
+        ends_by_time: Whether it may send fewer than are scheduled: a closed loop of a duration.
         closed_loop: Whether a request is due when a slot is free for it.
+        sending_s: When the last request is due, on the clock; None where that depends on the answers.
+        reached: Where time alone bounds it, the number after that of the last request sent; else 0.
+        draining: Whether all has been sent, and only answers are waited for.
     """
 
     def __init__(
         self,
         settings: RunSettings,
-        transport: Sender,  # sends requests; its `on_end` is taken
+        transport: Sender,
         requests: Requests,
         recorder: Recorder,
-        stripe: Stripe,  # which of them are sent here, and when they are due
-        clock: Clock = KERNEL,  # the clock of the due times, and of the transport
+        stripe: Stripe,
+        clock: Clock = KERNEL,
         *,
-        on_record: Callable[[Record], None] | None = None,  # called with every record as it ends, e.g. to write it out
-        # counts the tokens of texts, for answers that the server does not count, and for a sample of those whose events
-        # show fewer tokens than it counts. It is slow, and returns None where it cannot count
+        on_record: Callable[[Record], None] | None = None,
         count_tokens: Callable[[list[str]], list[int] | None] | None = None,
-        partition: Partition = WHOLE,  # which of those that share the run it is: its share of the cap and of the sample
+        partition: Partition = WHOLE,
     ) -> None:
         self._transport, self._requests, self._recorder, self._clock = transport, requests, recorder, clock
         self._index = index = stripe.numbers
@@ -79,7 +97,7 @@ class Load:
         # whether it may send fewer than are scheduled: a closed loop of a duration
         self.ends_by_time = closed_loop and settings.duration is not None
         self._by_time_alone = closed_loop and is_bounded_by_time(settings)
-        self.reached = 0  # where time alone bounds it, the number after that of the last request sent; else 0
+        self.reached = 0
         until_ns = recorder.start_ns + int((settings.duration or 0) * NS_PER_S)
         self.pacer = Pacer(
             recorder.start_ns,
@@ -113,14 +131,14 @@ class Load:
         self._sample = Sample(partition.count)
         # tokens by `count_tokens` of answers that the server did not count, by request number
         self.tokenized: dict[int, int] = {}
-        self.sampled: dict[int, int] = {}  # the same of answers that the server did count
+        self.sampled: dict[int, int] = {}
         # answers that were to be JSON, by what they are (`structured_output.Conformance`)
         self.structured = Counter[str]()
         self._open: dict[int, int] = {}  # when each request in flight was handed to the transport, the oldest first
         self.ended = 0
         self._drained = asyncio.Event()
         self._failure: Exception | None = None
-        self.draining = False  # whether all has been sent, and only answers are waited for
+        self.draining = False
 
     @property
     def sent(self) -> int:
@@ -164,8 +182,10 @@ class Load:
             raise self._failure
 
     async def count(self) -> None:
-        """Count the tokens of answers that the server did not count, and record these; call once all have ended."""
-        # Where the server counts more than events showed, the sample is tokenized, too.
+        """Count the tokens of answers that the server did not count, and record these; call once all have ended.
+
+        Where the server counts more than events showed, the sample is tokenized, too.
+        """
         self.tokenized = await self._tokens_of(self._uncounted)
         if self._sample.is_in_doubt:
             self.sampled = await self._tokens_of(self._sample.records)

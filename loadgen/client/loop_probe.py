@@ -15,19 +15,25 @@ STAMPED_PERIOD_NS = 50_000_000
 
 
 class LoopProbe:
-    """Alarms at regular times, in `with`; how late the loop comes to them, ns, is added to `stalls`."""
+    """Alarms at regular times, in `with`; how late the loop comes to them, ns, is added to `stalls`.
 
-    # The kernel signals an alarm as it signals a stream with something to read, and the loop comes to both in the order
-    # in which they became ready. So an alarm waits as long as a token that came when it was due. Each alarm counts
-    # once, also those missed while the loop was away, and once more for every read since the one before: so a hundredth
-    # of `stalls` is a hundredth of the tokens where there are many, and of the time where there are few. Reads between
-    # two alarms count with the greater lateness of the two.
-    #
-    # The hook is told by how much reads may have been late at most, over the last RECENT alarms. A stall may have begun
-    # before the alarm was due, but not before the alarm before it was handled.
-    #
-    # Alarms are STAMPED_PERIOD_NS apart once RECENT of them have passed since the last read that had no stamp of the
-    # kernel's; before, PERIOD_NS.
+    The kernel signals an alarm as it signals a stream with something to read, and the loop comes to both in the order
+    in which they became ready. So an alarm waits as long as a token that came when it was due. Each alarm counts once,
+    also those missed while the loop was away, and once more for every read since the one before: so a hundredth of
+    `stalls` is a hundredth of the tokens where there are many, and of the time where there are few. Reads between two
+    alarms count with the greater lateness of the two.
+
+    The hook is told by how much reads may have been late at most, over the last RECENT alarms. A stall may have begun
+    before the alarm was due, but not before the alarm before it was handled.
+
+    Alarms are STAMPED_PERIOD_NS apart once RECENT of them have passed since the last read that had no stamp of the
+    kernel's; before, PERIOD_NS.
+
+    Args:
+        clock: The clock of the alarms.
+        hook: The hook of the connections; counts their reads.
+        stalls: The histogram that gets the lateness.
+    """
 
     def __init__(self, clock: Clock, hook: SendHook, stalls: Histogram) -> None:
         self._clock, self._now_ns, self._hook, self._stalls = clock, clock.now_ns, hook, stalls

@@ -12,11 +12,17 @@ from loadgen.workload.request_store import Requests
 
 @dataclass(slots=True)
 class _Join:
-    """A request that follows several, some of which have ended."""
+    """A request that follows several, some of which have ended.
 
-    open: int  # how many have not
-    last_ns: int = 0  # when the last of the others ended
-    is_lost: bool = False  # whether one has failed, so that it will never be due
+    Attributes:
+        open: How many have not.
+        last_ns: When the last of the others ended.
+        is_lost: Whether one has failed, so that it will never be due.
+    """
+
+    open: int
+    last_ns: int = 0
+    is_lost: bool = False
 
 
 class OpenSessions:

@@ -15,28 +15,36 @@ TURN_NS = 1_000_000  # after sending for so long in one go, streams get to be re
 
 
 class Pacer:
-    """Hands out the requests of a schedule when they are due, with at most `cap` of them in flight."""
+    """Hands out the requests of a schedule when they are due, with at most `cap` of them in flight.
+
+    Args:
+        start_ns: When the clock of the run starts.
+        requests: Numbers and due times of the requests that follow none.
+        send: Called as send(index, due_ns, ready_ns) when a request may go; ready - due is its wait for a slot.
+        hook: Checked at each read of a stream, so that requests are sent on time also in a long turn of the loop.
+        following: How many more requests become due only once others have ended: `follow()` says when, or
+            `cancel_followups()` that they never do.
+        cap: Maximum of requests in flight; None for no limit. Call `release()` when one has ended.
+        caps: When the cap changes, ns on the clock, and to what; ascending. Where it falls, requests in flight end, and
+            none is sent until fewer are left.
+        closed_loop: Every request is due when a slot is free for it: a burst under a cap has no other due time. Those
+            that follow have one, and go first.
+        until_ns: Nothing becomes due from then on.
+        clock: The clock of the due times.
+    """
 
     def __init__(
         self,
-        start_ns: int,  # when the clock of the run starts
-        requests: Stripe,  # numbers and due times of the requests that follow none
-        # called as send(index, due_ns, ready_ns) when a request may go; ready - due is its wait for a slot
+        start_ns: int,
+        requests: Stripe,
         send: Callable[[int, int, int], None],
-        # checked at each read of a stream, so that requests are sent on time also in a long turn of the loop
         hook: SendHook,
         *,
-        # how many more requests become due only once others have ended: `follow()` says when, or `cancel_followups()`
-        # that they never do
         following: int = 0,
-        cap: int | None = None,  # maximum of requests in flight; None for no limit. Call `release()` when one has ended
-        # when the cap changes, ns on the clock, and to what; ascending. Where it falls, requests in flight end, and
-        # none is sent until fewer are left
+        cap: int | None = None,
         caps: Iterable[tuple[int, int]] = (),
-        # every request is due when a slot is free for it: a burst under a cap has no other due time. Those that follow
-        # have one, and go first
         closed_loop: bool = False,
-        until_ns: int | None = None,  # nothing becomes due from then on
+        until_ns: int | None = None,
         clock: Clock = KERNEL,
     ) -> None:
         self._start_ns, self._index, self._due = start_ns, requests.numbers, requests.due

@@ -17,11 +17,14 @@ logger = logging.getLogger(__name__)
 class Population:
     """The users of one loop. A user who has ended a session begins the next one that nobody has begun.
 
+    Draws depend on the seed and the numbers of users and requests alone.
+
     Args:
+        users: Numbers of the users in the run.
+        think: How long they think between two sessions.
+        seed: The seed of their think times.
         sessions: Numbers of the first requests of the sessions, ascending.
     """
-
-    # Draws depend on the seed and the numbers of users and requests alone.
 
     def __init__(self, users: Sequence[int], think: ThinkTime, seed: int, sessions: Sequence[int]) -> None:
         self._users, self._think, self._seed, self._sessions = users, think, seed, sessions
@@ -29,7 +32,11 @@ class Population:
 
     @classmethod
     def from_settings(cls, settings: RunSettings, partition: Partition, sessions: Sequence[int]) -> Self | None:
-        """Create the users of a partition; None without `--users`."""
+        """Create the users of a partition; None without `--users`.
+
+        Raises:
+            BadInput: The think time is invalid.
+        """
         if settings.users is None:
             return None
         users = range(partition.index, settings.users, partition.count)
@@ -43,7 +50,11 @@ class Population:
         return Stripe(self._sessions[: self._begun], due_ns)
 
     def next_session(self, ended_ns: int) -> tuple[int, int] | None:
-        """Return the number of the first request of a user's next session, and when it is due; None: none is left."""
+        """Return the number of the first request of a user's next session, and when it is due; None: none is left.
+
+        Args:
+            ended_ns: When the session before it ended.
+        """
         if self._begun == len(self._sessions):
             return None
         number = self._sessions[self._begun]

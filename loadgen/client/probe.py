@@ -19,6 +19,10 @@ class Probe:
     Args:
         transport: Sends them; its `on_end` is taken.
         rate: Requests per second if answers took no time.
+
+    Attributes:
+        e2el_ns: From sent to the last token, of each that succeeded.
+        failed: How many did not.
     """
 
     def __init__(self, transport: Transport, rate: float) -> None:
@@ -26,8 +30,8 @@ class Probe:
         self._body = transport.target.body(PROMPT)
         self._numbers = itertools.count(FIRST_NUMBER, -1)
         self._stopped, self._ended, self._finished = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self.e2el_ns: list[int] = []  # from sent to the last token, of each that succeeded
-        self.failed = 0  # how many did not
+        self.e2el_ns: list[int] = []
+        self.failed = 0
         transport.on_end = self._on_end
 
     async def run(self) -> None:

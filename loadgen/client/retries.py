@@ -33,7 +33,14 @@ OF_FIRST = ("sent", "closed", "status")
 
 
 class Retries:
-    """Holds back what is sent again, each until its time."""
+    """Holds back what is sent again, each until its time.
+
+    Args:
+        retry: What is sent again, and how often.
+        seed: Of the waits.
+        send: Sends the next attempt.
+        clock: The clock of the waits.
+    """
 
     def __init__(self, retry: Retry, seed: int, send: Callable[[Record], None], clock: Clock) -> None:
         self._retry, self._seed = retry, seed
@@ -42,7 +49,11 @@ class Retries:
 
     @classmethod
     def from_settings(cls, settings: RunSettings, send: Callable[[Record], None], clock: Clock) -> Self | None:
-        """Create the retries of `--retry`; None without it."""
+        """Create the retries of `--retry`; None without it.
+
+        Raises:
+            BadInput: Its value is invalid.
+        """
         if settings.retry is None:
             return None
         return cls(Retry.parse(settings.retry), seed_of(settings, "arrivals"), send, clock)

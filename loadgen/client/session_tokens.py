@@ -6,10 +6,14 @@ SET_COOKIE, COOKIE = "set-cookie", "Cookie"
 
 
 class SessionTokens:
-    """Keeps the token of each session, from the answer to a turn until the session ends."""
+    """Keeps the token of each session, from the answer to a turn until the session ends.
 
-    # The token is the value of a response header, and is sent in a request header of the same name. Cookies differ:
-    # `Set-Cookie` names one with its attributes, several headers may each set one, and `Cookie` sends all of them.
+    The token is the value of a response header, and is sent in a request header of the same name. Cookies differ:
+    `Set-Cookie` names one with its attributes, several headers may each set one, and `Cookie` sends all of them.
+
+    Args:
+        header: The response header.
+    """
 
     def __init__(self, header: str) -> None:
         self._header, self._has_cookies = header, header.lower() == SET_COOKIE

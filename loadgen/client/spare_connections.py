@@ -1,6 +1,7 @@
-"""Spare connections: opened in the background while the clock runs, so that a request does not wait for a handshake."""
+"""Spare connections: opened in the background while the clock runs, so that a request does not wait for a handshake.
 
-# They replace idle connections that grow too old, and serve a number of requests in flight that grows.
+They replace idle connections that grow too old, and serve a number of requests in flight that grows.
+"""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -18,21 +19,32 @@ SENDS_UNTIL_KNOWN = 2
 
 
 class SpareConnections:
-    """Keeps connections to one target open beyond those in use."""
+    """Keeps connections to one target open beyond those in use.
+
+    Args:
+        idle: Where they are put, and what is retired.
+        connect: Opens one and puts it there.
+        in_use: How many connections requests use or open themselves.
+        learn: Called before each round: has `idle` learn from responses that have not ended.
+        read_loop: The read loop of the transport; it leaves the event loop its turns while a connection is opened.
+        max_connections: How many this process may have to the target in all.
+
+    Attributes:
+        opened: How many have been opened here.
+    """
 
     def __init__(
         self,
-        idle: IdleConnections,  # where they are put, and what is retired
-        connect: Callable[[], Coroutine[Any, Any, None]],  # opens one and puts it there
-        in_use: Callable[[], int],  # how many connections requests use or open themselves
-        learn: Callable[[], None],  # called before each round: has `idle` learn from responses that have not ended
-        # the read loop of the transport; it leaves the event loop its turns while a connection is opened
+        idle: IdleConnections,
+        connect: Callable[[], Coroutine[Any, Any, None]],
+        in_use: Callable[[], int],
+        learn: Callable[[], None],
         read_loop: ReadLoop,
-        max_connections: int,  # how many this process may have to the target in all
+        max_connections: int,
     ) -> None:
         self._idle, self._connect, self._in_use, self._read_loop = idle, connect, in_use, read_loop
         self._learn = learn
-        self.opened = 0  # how many have been opened here
+        self.opened = 0
         self._count = 0
         self._most = max_connections * 9 // 10  # the rest is for requests that find none
         self._sends = self._sends_before = self._most_sends = 0  # in all, until the last round, between two rounds
@@ -89,8 +101,10 @@ class SpareConnections:
             asyncio.get_running_loop().call_soon(self._close_old)
 
     def _refill(self) -> None:
-        """Open the connections that are missing, a few at a time."""
-        # That is one where the last one failed, and none where the peer has just closed one.
+        """Open the connections that are missing, a few at a time.
+
+        That is one where the last one failed, and none where the peer has just closed one.
+        """
         if not self._count or self._idle.turned_away > self._turned_away:
             return
         short = self._wanted - self._idle.ready_for_longer(now_ns()) - len(self._opening)

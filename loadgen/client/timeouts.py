@@ -13,10 +13,11 @@ NEVER_NS = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Limits in ns; 0 is no limit."""
+    """Limits in ns; 0 is no limit.
 
-    # `first_token` and `whole` count from sent. `stall` counts from the last token, and from the first byte where there
-    # is none yet and no limit on the first token.
+    `first_token` and `whole` count from sent. `stall` counts from the last token, and from the first byte where there
+    is none yet and no limit on the first token.
+    """
 
     connect: int
     first_token: int = 0

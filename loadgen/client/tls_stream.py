@@ -23,19 +23,23 @@ class TlsStream(asyncio.Protocol):
     """One TLS session without a socket: an asyncio protocol while hands are shaken, afterwards only a cipher.
 
     Args:
+        context: The context of the client.
         host: Name or address of the server, as the certificate must have it.
 
     Attributes:
         is_partial: Whether the bytes decrypted last end inside a TLS record.
+        bytes_read: Bytes of the handshake that were received.
+        closed: Whether the session has ended.
+        error: What it has ended by; None: the server has closed it, or it goes on.
     """
 
     def __init__(self, context: ssl.SSLContext, host: str) -> None:
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._session = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
         self._shaken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.bytes_read = 0  # bytes of the handshake that were received
+        self.bytes_read = 0
         self.is_partial = self.closed = False
-        self.error: ssl.SSLError | None = None  # what it has ended by; None: the server has closed it, or it goes on
+        self.error: ssl.SSLError | None = None
 
     async def shake_hands(self, transport: asyncio.Transport) -> None:
         """Open the session over a transport, which has another protocol afterwards.

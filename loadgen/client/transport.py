@@ -1,9 +1,10 @@
-"""Sends requests over connections to one target, and brings every Record to its end."""
+"""Sends requests over connections to one target, and brings every Record to its end.
 
-# `Connector` opens connections. Each is given the compiled protocol of `loadgen.core.stamped_connection`, and kept in
-# `IdleConnections`, so that a send is a pop and a write in place: no task, future or coroutine per request. While a run
-# is on the clock, connections are opened in the background in place of those that have grown old, so that requests do
-# not wait for one. aiohttp's reader decodes compressed bodies.
+`Connector` opens connections. Each is given the compiled protocol of `loadgen.core.stamped_connection`, and kept in
+`IdleConnections`, so that a send is a pop and a write in place: no task, future or coroutine per request. While a run
+is on the clock, connections are opened in the background in place of those that have grown old, so that requests do not
+wait for one. aiohttp's reader decodes compressed bodies.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -41,23 +42,35 @@ HELD_NS = 500_000_000  # a proxy accepts at once and closes only when it has fou
 
 
 class Transport:
-    """The connections of a run to one target."""
+    """The connections of a run to one target.
+
+    Args:
+        target: Where to ask.
+        timeouts: Limits for connecting and for each request.
+        read_loop: The read loop of the other targets' transports in the same event loop; by default a new one.
+        sources: Where its connections come from; by default the system chooses.
+        max_connections: How many it may have open; by default as many as a process can have to one server.
+
+    Attributes:
+        on_end: Called once with every Record that was given to `send`, when it has its outcome.
+        hook: Compares each read with the next due time.
+        encoder: Makes the bytes of its requests; another one may take its place at any time.
+        opened: Connections opened so far.
+    """
 
     def __init__(
         self,
         target: Target,
         timeouts: Timeouts,
-        # the read loop of the other targets' transports in the same event loop; by default a new one
         read_loop: ReadLoop | None = None,
-        sources: SourceAddresses | None = None,  # where its connections come from; by default the system chooses
-        # how many it may have open; by default as many as a process can have to one server
+        sources: SourceAddresses | None = None,
         max_connections: int | None = None,
     ) -> None:
         self.target, self.timeouts = target, timeouts
         # called once with every Record that was given to `send`, when it has its outcome
         self.on_end: Callable[[Record], None] = lambda record: None
         self._read_loop = read_loop or ReadLoop()
-        self.hook = self._read_loop.hook  # compares each read with the next due time
+        self.hook = self._read_loop.hook
         self.opened = 0
         self._tracker = ReachabilityTracker()
         # makes the bytes of its requests; another one may take its place at any time
@@ -102,8 +115,10 @@ class Transport:
         return self._idle.reusable
 
     async def warm(self, count: int) -> int:
-        """Open connections ahead of the requests until `count` can be used; return how many there are."""
-        # Those that are open can be used where it is cancelled, too.
+        """Open connections ahead of the requests until `count` can be used; return how many there are.
+
+        Those that are open can be used where it is cancelled, too.
+        """
         while rest_s := self._idle.rest_left_s(now_ns()):  # noqa: ASYNC110 - it waits for time to pass
             await asyncio.sleep(rest_s)
         self._idle.retire(now_ns())

@@ -20,12 +20,12 @@ logger = logging.getLogger("loadgen")
 class Warmup:
     """Sends requests to one target that are no part of the run.
 
+    They are numbered downwards from -1, so that none has the X-Request-Id of another, nor of a request of the run.
+
     Args:
         transport: Sends them; its `on_end` is taken.
         stopped: Returns whether the user has stopped the run.
     """
-
-    # They are numbered downwards from -1, so that none has the X-Request-Id of another, nor of a request of the run.
 
     def __init__(self, transport: Transport, stopped: Callable[[], bool]) -> None:
         self._transport, self._stopped = transport, stopped

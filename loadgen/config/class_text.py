@@ -1,6 +1,7 @@
-"""The text of `--class`: NAME:KEY=VALUE,KEY=VALUE, such as `chat:share=0.8,priority=0,random_input_len=200`."""
+"""The text of `--class`: NAME:KEY=VALUE,KEY=VALUE, such as `chat:share=0.8,priority=0,random_input_len=200`.
 
-# A part without `KEY=` belongs to the value before it, or is another header. A key with several values is repeated.
+A part without `KEY=` belongs to the value before it, or is another header. A key with several values is repeated.
+"""
 
 import re
 from collections.abc import Mapping
@@ -18,7 +19,11 @@ _PAIR = re.compile(r"\s*([a-z][a-z_-]*)\s*=(.*)", re.DOTALL)
 
 
 def name_of(text: str) -> str:
-    """Return the name of a class."""
+    """Return the name of a class.
+
+    Raises:
+        BadInput: It has none, or one with other characters.
+    """
     name, colon, _ = text.partition(":")
     if not colon or not _NAME.fullmatch(name.strip()):
         shown = re.split("[:=]", text)[0]  # the rest may be a secret
@@ -27,7 +32,11 @@ def name_of(text: str) -> str:
 
 
 def pairs(text: str) -> list[tuple[str, str]]:
-    """Return the keys and values of a class, in their order."""
+    """Return the keys and values of a class, in their order.
+
+    Raises:
+        BadInput: The first part has no key.
+    """
     name, _, rest = text.partition(":")
     found: list[tuple[str, str]] = []
     for part in rest.split(",") if rest.strip() else ():

@@ -13,7 +13,11 @@ from loadgen.errors import BadInput
 
 
 def check(settings: RunFields) -> None:
-    """Check the fields of a run that concern classes."""
+    """Check the fields of a run that concern classes.
+
+    Raises:
+        BadInput: The first value that cannot be used.
+    """
     if not settings.classes:
         return
     if settings.lora_modules:
@@ -43,6 +47,10 @@ def _check_rates(settings: RunFields) -> None:
 
 def check_data(settings: RunFields, each: Sequence[tuple[RequestClass, RunFields]]) -> None:
     """Check that the data sets of classes can be mixed.
+
+    Args:
+        settings: The settings of the run.
+        each: The classes, with the settings of each alone.
 
     Raises:
         BadInput: One has due times, or sessions whose number is not known.

@@ -13,10 +13,11 @@ MAX_LENGTH = 65536  # characters; no header may be longer
 def read_credential_files(given: dict[str, Any]) -> dict[str, Any]:
     """Replace `@FILE` in api_key and in the values of header by the content of the file.
 
+    A file is read once, so it may be a pipe. Surrounding whitespace is removed. `@-` reads standard input.
+
     Raises:
         BadInput: A file cannot be read, is empty, or has more than one line.
     """
-    # A file is read once, so it may be a pipe. Surrounding whitespace is removed. `@-` reads standard input.
     found = dict(given)
     key = found.get("api_key")
     if isinstance(key, str) and key.startswith("@"):

@@ -15,15 +15,25 @@ _FORM = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)%@(tokens|after)=(.+)", re.ASC
 
 @dataclass(frozen=True, slots=True)
 class Disconnect:
-    """Which share of users leaves, and when."""
+    """Which share of users leaves, and when.
 
-    share: float  # the share of requests, above 0 and up to 1
-    tokens: int | None = None  # after how many tokens have come; None: `after_s` decides
-    after_s: float | None = None  # how long after the request was sent, s; None: `tokens` decides
+    Attributes:
+        share: The share of requests, above 0 and up to 1.
+        tokens: After how many tokens have come; None: `after_s` decides.
+        after_s: How long after the request was sent, s; None: `tokens` decides.
+    """
+
+    share: float
+    tokens: int | None = None
+    after_s: float | None = None
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the value of --disconnect."""
+        """Read the value of --disconnect.
+
+        Raises:
+            BadInput: It is no such value, or out of range.
+        """
         form = _FORM.fullmatch(text.strip())
         if form is None:
             raise BadInput(FLAG, f"invalid value {text!r}", REMEDY)

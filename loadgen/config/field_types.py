@@ -59,7 +59,13 @@ def check_type(name: str, value: object, kind: type | UnionType, remedy: str) ->
     """Check the type of an argument of a function.
 
     Args:
+        name: The argument.
+        value: Its value.
         kind: The types that it may have, protocols that can be checked at run time among them.
+        remedy: What to give.
+
+    Raises:
+        BadInput: It has another type.
     """
     if not isinstance(value, kind):
         raise BadInput(name, f"is a value of type {type(value).__name__}", remedy)

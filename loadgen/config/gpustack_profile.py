@@ -1,6 +1,7 @@
-"""Benchmark profiles of GPUStack: YAML files with keys of their own."""
+"""Benchmark profiles of GPUStack: YAML files with keys of their own.
 
-# A file holds one profile, or, like the file that GPUStack ships, a list `profiles` of named ones.
+A file holds one profile, or, like the file that GPUStack ships, a list `profiles` of named ones.
+"""
 
 import contextlib
 import difflib
@@ -18,11 +19,17 @@ UNLIMITED = -1  # requests per second
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of a profile."""
+    """A key of a profile.
+
+    Attributes:
+        setting: The field of `RunSettings` that it sets.
+        holds: Whether a value is valid.
+        expected: The valid values, for people.
+    """
 
     setting: str
     holds: Callable[[Any], bool]
-    expected: str  # the valid values, for people
+    expected: str
 
 
 def _whole_from(low: int) -> tuple[Callable[[Any], bool], str]:

@@ -15,7 +15,11 @@ MAX_REQUESTS = 50_000_000
 
 
 def check(settings: RunFields) -> None:
-    """Check the fields that say how much is sent, and when."""
+    """Check the fields that say how much is sent, and when.
+
+    Raises:
+        BadInput: The first value that cannot be used.
+    """
     _check_trace(settings)
     _check_ramp(settings)
     _check_excluded(settings)

@@ -1,8 +1,9 @@
-"""`LoadProfile`: a load that changes over a run, such as `10@60s,10-50@30s,50@60s`."""
+"""`LoadProfile`: a load that changes over a run, such as `10@60s,10-50@30s,50@60s`.
 
-# Its values are rates in requests/s, or numbers of requests in flight. A phase is `VALUE@TIME`, a constant load;
-# `VALUE-VALUE@TIME`, a linear change from one value to another; or `VALUE~VALUE/PERIOD@TIME`, a sine wave between two
-# values that begins with the first.
+Its values are rates in requests/s, or numbers of requests in flight. A phase is `VALUE@TIME`, a constant load;
+`VALUE-VALUE@TIME`, a linear change from one value to another; or `VALUE~VALUE/PERIOD@TIME`, a sine wave between two
+values that begins with the first.
+"""
 
 import csv
 import math
@@ -24,13 +25,22 @@ _PHASE = re.compile(rf"{_NUMBER}(?:(-|~){_NUMBER}(?:/([^@]+))?)?@(.+)")
 
 @dataclass(frozen=True)
 class Quantity:
-    """What the values of a profile are."""
+    """What the values of a profile are.
+
+    Attributes:
+        flag: The flag that takes the profile.
+        name: The quantity, in a word.
+        unit: Its unit.
+        most: The highest value.
+        heads: What a column of a file with its values may be called.
+        whole: Whether its values are whole numbers.
+    """
 
     flag: str
     name: str
     unit: str
     most: float
-    heads: tuple[str, ...]  # what a column of a file with its values may be called
+    heads: tuple[str, ...]
     whole: bool = False
 
     @property
@@ -54,12 +64,19 @@ CONCURRENCY = Quantity(
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of a profile."""
+    """A part of a profile.
 
-    first: float  # the value at its start: a rate in requests/s, or requests in flight
-    last: float  # the value at its end; of a wave, after half a period
-    length_s: float  # how long it lasts, s
-    period_s: float | None = None  # the period of a wave, s; None: the value changes linearly
+    Attributes:
+        first: The value at its start: a rate in requests/s, or requests in flight.
+        last: The value at its end; of a wave, after half a period.
+        length_s: How long it lasts, s.
+        period_s: The period of a wave, s; None: the value changes linearly.
+    """
+
+    first: float
+    last: float
+    length_s: float
+    period_s: float | None = None
 
     def value_at(self, at_s: float) -> float:
         """Return the value after so many seconds of the phase."""
@@ -121,8 +138,13 @@ class LoadProfile:
 
     @classmethod
     def parse(cls, text: str, quantity: Quantity = RATE) -> Self:
-        """Read phases, or the file of that name, of which each row has seconds from the start and a value."""
-        # Between two rows of a file the value changes linearly; two rows at the same time are a step.
+        """Read phases, or the file of that name, of which each row has seconds from the start and a value.
+
+        Between two rows of a file the value changes linearly; two rows at the same time are a step.
+
+        Raises:
+            BadInput: It is neither, or the value is 0 all the time.
+        """
         profile = cls(tuple(_phases(text, quantity) if "@" in text else _file_phases(Path(text), quantity)))
         values = [value for phase in profile.phases for value in (phase.first, phase.last)]
         if not any(values):

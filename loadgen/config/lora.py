@@ -14,6 +14,9 @@ def parse_skew(assignment: str | None) -> float | None:
 
     Args:
         assignment: The text; None: random.
+
+    Raises:
+        BadInput: The text is not an assignment.
     """
     if assignment == IN_TURN:
         return None

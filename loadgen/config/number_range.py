@@ -15,12 +15,17 @@ FINITE = sys.float_info.max  # the largest number
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A range of numbers."""
+    """A range of numbers.
 
-    expected: str  # the numbers, for people
+    Attributes:
+        expected: The numbers, for people.
+        besides: Another number that is allowed.
+    """
+
+    expected: str
     least: float
     most: float = math.inf
-    besides: float | None = None  # another number that is allowed
+    besides: float | None = None
 
     def check(self, flag: str, value: Any) -> None:
         """Check that the value of a flag is None, or a number of this range; NaN is in none."""

@@ -23,18 +23,28 @@ GROUPS = {  # the topics of flags in their order, and what each is about
 
 def option(
     default: Any,
-    group: str,  # the topic of the flag, a key of GROUPS
-    text: str,  # the help line. The first screen of `--help` shows it up to the first semicolon.
+    group: str,
+    text: str,
     *,
     alias: str = "",
     metavar: str = "",
-    file: bool = False,  # whether the value names a file that a run writes
-    instead: str = "",  # what a program does instead, if only the command can do this; the library refuses the field
-    # whether the value is a list in a text, with commas: its parts may be in several flags, and a file may have them as
-    # a list
+    file: bool = False,
+    instead: str = "",
     listed: bool = False,
 ) -> Any:
-    """Declare a dataclass field that is also a flag."""
+    """Declare a dataclass field that is also a flag.
+
+    Args:
+        default: The value when the flag is not given.
+        group: The topic of the flag, a key of GROUPS.
+        text: The help line. The first screen of `--help` shows it up to the first semicolon.
+        alias: A second spelling of the flag.
+        metavar: The placeholder of the value in `--help`.
+        file: Whether the value names a file that a run writes.
+        instead: What a program does instead, if only the command can do this; the library refuses the field.
+        listed: Whether the value is a list in a text, with commas: its parts may be in several flags, and a file may
+            have them as a list.
+    """
     meta = {"group": group, "help": text, "alias": alias, "metavar": metavar, "file": file, "instead": instead}
     return field(default=default, metadata=meta | {"listed": listed})
 
@@ -60,7 +70,11 @@ def shares(settings: Any) -> tuple[str, ...]:
 
 
 def read_times(settings: Any) -> None:
-    """Convert the times of a frozen options dataclass that are texts, such as "30s", to seconds in place."""
+    """Convert the times of a frozen options dataclass that are texts, such as "30s", to seconds in place.
+
+    Raises:
+        BadInput: A text is not a time.
+    """
     for name in times(settings):
         if isinstance(value := getattr(settings, name), str):
             try:

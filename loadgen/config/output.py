@@ -111,7 +111,11 @@ def parse_percentiles(text: str) -> list[float]:
 
 
 def parse_listen(text: str) -> tuple[str, int]:
-    """Parse the address of --prometheus, "9100", "0.0.0.0:9100" or "[::1]:9100"; the default host is loopback."""
+    """Parse the address of --prometheus, "9100", "0.0.0.0:9100" or "[::1]:9100"; the default host is loopback.
+
+    Raises:
+        BadInput: The text is not an address.
+    """
     host, colon, port = text.rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")
     port_fits = re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536

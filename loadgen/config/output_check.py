@@ -17,7 +17,11 @@ STDOUT = "-"  # what other commands write there
 
 
 def check_writable(settings: RunSettings) -> None:
-    """Refuse files that could not be written at the end, before anything is sent. Creates --result-dir."""
+    """Refuse files that could not be written at the end, before anything is sent. Creates --result-dir.
+
+    Raises:
+        BadInput: Naming the flag.
+    """
     if settings.result_dir or settings.saves_result:
         folder = settings.result_dir or "."
         with _refuse_unwritable("result_dir", folder):

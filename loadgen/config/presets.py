@@ -1,8 +1,9 @@
-"""Presets: named workloads, for runs that can be compared by a name."""
+"""Presets: named workloads, for runs that can be compared by a name.
 
-# Presets with plain names send all requests at once, like `vllm bench serve` without a rate. Presets `gpustack-*` are
-# the load of GPUStack's benchmark profiles, by whose own names they are known, too: the prompts of its tool, evenly
-# spaced requests, at most 512 in flight, and answers of full length.
+Presets with plain names send all requests at once, like `vllm bench serve` without a rate. Presets `gpustack-*` are the
+load of GPUStack's benchmark profiles, by whose own names they are known, too: the prompts of its tool, evenly spaced
+requests, at most 512 in flight, and answers of full length.
+"""
 
 import math
 import os

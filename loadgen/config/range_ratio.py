@@ -10,7 +10,11 @@ REMEDY = 'give a number from 0 to below 1, or {"input": r, "output": r}'
 
 
 def parse_ratios(text: str) -> tuple[float, float]:
-    """Parse `--random-range-ratio`, and return the ratios of prompts and answers."""
+    """Parse `--random-range-ratio`, and return the ratios of prompts and answers.
+
+    Raises:
+        BadInput: It is neither a number nor an object with exactly `input` and `output`, or a ratio is not in [0, 1).
+    """
     try:
         given = json.loads(text) if text.lstrip().startswith("{") else {"input": text, "output": text}
         ratios = {key: parse_share(str(ratio)) for key, ratio in given.items()}

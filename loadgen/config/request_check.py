@@ -90,6 +90,8 @@ def check_fields(where: str, body: dict[str, Any], *, disable_stream: bool) -> N
 
     Args:
         where: The flag, or the row of a file, that gives them.
+        body: The fields.
+        disable_stream: Whether answers are asked for in one piece.
 
     Raises:
         BadInput: One of them would change what loadgen itself decides of a request.

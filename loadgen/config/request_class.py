@@ -30,15 +30,25 @@ Values = dict[str, list[str]]  # the values of each key of a class, at least one
 
 @dataclass(frozen=True)
 class RequestClass:
-    """A class of requests."""
+    """A class of requests.
+
+    Attributes:
+        name: Its name in results and records.
+        share: The part of all requests that it gets on average, 0 to 1.
+        rate_rps: The rate that it was given instead of a share, requests/s; None: it was given none.
+        model: The model or LoRA adapter that its requests ask; None: that of the run.
+        priority: The field `priority` of its requests; None: they have none.
+        header: Headers of its requests beside those of the run, each Name=value.
+        changes: Fields of `RunSettings` that have another value for it.
+    """
 
     name: str
-    share: float  # the part of all requests that it gets on average, 0 to 1
-    rate_rps: float | None = None  # the rate that it was given instead of a share, requests/s; None: it was given none
-    model: str | None = None  # the model or LoRA adapter that its requests ask; None: that of the run
-    priority: int | None = None  # the field `priority` of its requests; None: they have none
-    header: tuple[str, ...] = ()  # headers of its requests beside those of the run, each Name=value
-    changes: Mapping[str, Any] = field(default_factory=dict)  # fields of `RunSettings` that have another value for it
+    share: float
+    rate_rps: float | None = None
+    model: str | None = None
+    priority: int | None = None
+    header: tuple[str, ...] = ()
+    changes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def slo(self) -> str | None:
@@ -101,7 +111,16 @@ class RequestClass:
 
 
 def classes_of(texts: tuple[str, ...], adapters: tuple[str, ...], assignment: str | None) -> tuple[RequestClass, ...]:
-    """Return the classes of `--class`, or one for each LoRA adapter; empty without either."""
+    """Return the classes of `--class`, or one for each LoRA adapter; empty without either.
+
+    Args:
+        texts: The values of `--class`.
+        adapters: Those of `--lora-modules`.
+        assignment: That of `--lora-assignment`.
+
+    Raises:
+        BadInput: A class or the assignment is invalid.
+    """
     if texts:
         return RequestClass.each(texts)
     skew = lora.parse_skew(assignment) or 1.0
@@ -111,14 +130,23 @@ def classes_of(texts: tuple[str, ...], adapters: tuple[str, ...], assignment: st
 
 
 def total_rate(texts: tuple[str, ...]) -> float | None:
-    """Return the sum of the rates of classes, requests/s; None where they have shares, or there are none."""
+    """Return the sum of the rates of classes, requests/s; None where they have shares, or there are none.
+
+    Raises:
+        BadInput: A class is invalid.
+    """
     rates = [one.rate_rps for one in RequestClass.each(texts) if one.rate_rps is not None]
     return sum(rates) if rates else None
 
 
 @contextlib.contextmanager
 def rates_named_in_errors(texts: tuple[str, ...], rate_rps: float) -> Iterator[None]:
-    """Name the rates of classes in a `BadInput` of the block about a rate that they have set."""
+    """Name the rates of classes in a `BadInput` of the block about a rate that they have set.
+
+    Args:
+        texts: The values of `--class`.
+        rate_rps: The rate of the run, requests/s.
+    """
     try:
         yield
     except BadInput as error:

@@ -15,14 +15,23 @@ _FORM = re.compile(r"([0-9]{1,4}(?:,[0-9]{1,4})*)(?:@attempts=([0-9]{1,18}))?", 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """When a request is sent again."""
+    """When a request is sent again.
+
+    Attributes:
+        statuses: The HTTP statuses of refusals.
+        attempts: How often a request is sent at most.
+    """
 
     statuses: tuple[int, ...]
     attempts: int = ATTEMPTS
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the value of --retry."""
+        """Read the value of --retry.
+
+        Raises:
+            BadInput: It is no such value, or out of range.
+        """
         form = _FORM.fullmatch("".join(text.split()))
         if form is None:
             raise BadInput(FLAG, f"invalid value {text!r}", REMEDY)

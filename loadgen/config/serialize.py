@@ -24,6 +24,9 @@ TRUE_WORDS = {"yes": True, "on": True, "no": False, "off": False}  # of YAML 1.1
 def fields(found: Mapping[Any, Any]) -> dict[str, Any]:
     """Convert a mapping from a file to fields of `RunSettings`, with their types.
 
+    Args:
+        found: Names, with dashes or underscores, and values.
+
     Raises:
         BadInput: A key is unknown, or a value has the wrong type; its field is the key.
     """

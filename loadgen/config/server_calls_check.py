@@ -9,7 +9,11 @@ from loadgen.util.redaction import redact_user
 
 
 def check(settings: RunFields) -> None:
-    """Check the paths and bodies of calls, and that flags of the profiler belong to one."""
+    """Check the paths and bodies of calls, and that flags of the profiler belong to one.
+
+    Raises:
+        BadInput: The first value that cannot be used.
+    """
     for path in settings.call_before:
         if not path.startswith("/") or not path.isascii() or not path.isprintable() or " " in path:
             raise BadInput("--call-before", f"{path!r} is not a path", "write for example /reset_mm_cache")

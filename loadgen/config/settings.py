@@ -39,6 +39,11 @@ def _with_fields_of(
 
 
 def _check_names(given: dict[str, Any]) -> None:
+    """Check that arguments are fields.
+
+    Raises:
+        BadInput: One is not.
+    """
     known = [field.name for field in dataclasses.fields(RunFields)]
     for name in given.keys() - set(known):
         if name in COMMAND_ALONE:

@@ -1,10 +1,11 @@
-"""The grammar of SLO limits on the results of a run, such as `ttft_p99<500ms,tpot_mean<50ms,error_rate<1%`."""
+"""The grammar of SLO limits on the results of a run, such as `ttft_p99<500ms,tpot_mean<50ms,error_rate<1%`.
 
-# `itl` is the gap between tokens, `icl` (inter-chunk latency) the gap between events with tokens. Judge tails by `icl`:
-# where an event brings several tokens, the gaps of `itl` are equal parts of the one measured gap.
-#
-# A failed request misses every limit: `ttft_p99<500ms` means that 99 % of all requests have a TTFT below 500 ms. Means,
-# and percentiles of gaps, are over successful requests only; if an SLO has no other limit, DEFAULT_LIMIT is added.
+`itl` is the gap between tokens, `icl` (inter-chunk latency) the gap between events with tokens. Judge tails by `icl`:
+where an event brings several tokens, the gaps of `itl` are equal parts of the one measured gap.
+
+A failed request misses every limit: `ttft_p99<500ms` means that 99 % of all requests have a TTFT below 500 ms. Means,
+and percentiles of gaps, are over successful requests only; if an SLO has no other limit, DEFAULT_LIMIT is added.
+"""
 
 import math
 import re
@@ -29,13 +30,21 @@ _EXAMPLE = 'write for example "ttft_p99<500ms,tpot_mean<50ms,error_rate<1%"'
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One limit of an SLO."""
+    """One limit of an SLO.
+
+    Attributes:
+        text: The limit as it was written.
+        metric: A latency of LATENCY_METRICS, or "error".
+        statistic: p0 ... p99.9, mean, median or max; "rate" for errors.
+        inclusive: Whether a value equal to the limit meets it (<=).
+        threshold: The limit, in ms for latencies, as a share for rates.
+    """
 
     text: str
-    metric: str  # a latency of LATENCY_METRICS, or "error"
-    statistic: str  # p0 ... p99.9, mean, median or max; "rate" for errors
-    inclusive: bool  # whether a value equal to the limit meets it (<=)
-    threshold: float  # the limit, in ms for latencies, as a share for rates
+    metric: str
+    statistic: str
+    inclusive: bool
+    threshold: float
 
     @property
     def name(self) -> str:
@@ -54,10 +63,15 @@ class Limit:
 
     def met_by(
         self,
-        value: float | None,  # the value; None (not measured) and inf (a failed request) never meet a limit
-        error: float = 0.0,  # how far the value can be from the truth, in the same unit
+        value: float | None,
+        error: float = 0.0,
     ) -> bool | None:
-        """Return whether a value meets the limit; None if the answer depends on its error."""
+        """Return whether a value meets the limit; None if the answer depends on its error.
+
+        Args:
+            value: The value; None (not measured) and inf (a failed request) never meet a limit.
+            error: How far the value can be from the truth, in the same unit.
+        """
         if value is None:
             return False
         ends = (value - error, value + error)
@@ -66,12 +80,20 @@ class Limit:
 
 
 def parse(text: str) -> list[Limit]:
-    """Parse limits separated by commas."""
+    """Parse limits separated by commas.
+
+    Raises:
+        BadInput: A limit cannot be parsed.
+    """
     return [_limit(part.strip()) for part in text.split(",")]
 
 
 def required_limits(text: str) -> list[Limit]:
-    """Parse an SLO, and add DEFAULT_LIMIT where all its limits cover successful requests only."""
+    """Parse an SLO, and add DEFAULT_LIMIT where all its limits cover successful requests only.
+
+    Raises:
+        BadInput: A limit cannot be parsed.
+    """
     limits = parse(text)
     return limits + parse(DEFAULT_LIMIT) if all(limit.of_survivors for limit in limits) else limits
 
@@ -124,10 +146,15 @@ def split_name(name: str) -> tuple[str, str] | None:
 
 
 def distribution(
-    metric: str,  # one of LATENCY_METRICS
-    clock: str,  # "due" or "sent": the start of latencies that begin with a request
+    metric: str,
+    clock: str,
 ) -> str:
-    """Return the name of the distribution in a snapshot to which a limit on a latency applies."""
+    """Return the name of the distribution in a snapshot to which a limit on a latency applies.
+
+    Args:
+        metric: One of LATENCY_METRICS.
+        clock: "due" or "sent": the start of latencies that begin with a request.
+    """
     return f"{metric}_{clock}" if metric in ("ttft", "ttfo", "e2el") else metric
 
 
@@ -137,6 +164,7 @@ def judge(
     """Judge each limit of an SLO.
 
     Args:
+        limits: The limits.
         lookup: Returns the value of (metric, statistic), in ms or as a share, and the error that the client may have
             added, in ms. The value is None if it was not measured, inf if it falls among failed requests; the error
             is None where there is none.
@@ -162,7 +190,11 @@ def judge(
 
 
 def parse_goodput(pairs: tuple[str, ...]) -> dict[str, int]:
-    """Parse --goodput limits, `ttft:200 tpot:50 e2el:5000` in ms, and return ns by metric."""
+    """Parse --goodput limits, `ttft:200 tpot:50 e2el:5000` in ms, and return ns by metric.
+
+    Raises:
+        BadInput: A pair cannot be parsed.
+    """
     limits = {}
     for pair in pairs:
         metric, _, number = pair.partition(":")

@@ -19,15 +19,25 @@ _FORM = re.compile(r"\s*([a-z0-9]+_?[\w.]*)\s*(>=?)\s*([^\s>=]+)(?:\s+over\s+(\S
 
 @dataclass(frozen=True, slots=True)
 class StopCondition:
-    """One condition."""
+    """One condition.
 
-    text: str  # the condition, as it is reported
-    limit: slo.Limit  # what holds as long as the run goes on. Of `errors` it is a number of failed requests.
-    over_s: float | None  # how much of the run before the moment is judged, s; None: all of it
+    Attributes:
+        text: The condition, as it is reported.
+        limit: What holds as long as the run goes on. Of `errors` it is a number of failed requests.
+        over_s: How much of the run before the moment is judged, s; None: all of it.
+    """
+
+    text: str
+    limit: slo.Limit
+    over_s: float | None
 
     @classmethod
     def parse(cls, text: str) -> tuple[Self, ...]:
-        """Parse conditions separated by commas."""
+        """Parse conditions separated by commas.
+
+        Raises:
+            BadInput: One cannot be parsed.
+        """
         return tuple(cls._one(part) for part in text.split(","))
 
     @classmethod

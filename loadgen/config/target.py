@@ -25,9 +25,10 @@ _SERVER_SETTINGS = ("base_url", "host", "port", "model", "backend", "endpoint")
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
 class TargetSettings:
-    """Fields of the target, with the names and meanings of `vllm bench serve`."""
+    """Fields of the target, with the names and meanings of `vllm bench serve`.
 
-    # `base_url` is one URL or, for several targets that share the requests, a tuple.
+    `base_url` is one URL or, for several targets that share the requests, a tuple.
+    """
 
     base_url: str | tuple[str, ...] | None = option(
         None,

@@ -17,16 +17,24 @@ _PARAMETERS: dict[Law, int] = {"constant": 1, "uniform": 2, "exp": 1, "lognormal
 
 @dataclass(frozen=True, slots=True)
 class ThinkTime:
-    """A distribution of think times."""
+    """A distribution of think times.
+
+    Attributes:
+        law: Its kind.
+        parameters_s: The time itself; of uniform times the shortest and the longest; of exponential ones the mean; of
+            lognormal ones mean and standard deviation, s.
+    """
 
     law: Law
-    # the time itself; of uniform times the shortest and the longest; of exponential ones the mean; of lognormal ones
-    # mean and standard deviation, s
     parameters_s: tuple[float, ...]
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse `--think-time`: SECONDS, MIN:MAX, exp:MEAN or lognormal:MEAN:STDEV."""
+        """Parse `--think-time`: SECONDS, MIN:MAX, exp:MEAN or lognormal:MEAN:STDEV.
+
+        Raises:
+            BadInput: It is none of these, or longer than a day.
+        """
         words = text.split(":")
         law: Law = "uniform" if len(words) == 2 else "constant"
         if words[0] in ("exp", "lognormal"):

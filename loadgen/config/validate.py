@@ -168,7 +168,15 @@ def _check_sglang_result(settings: OutputSettings) -> None:
 
 
 def check_page(name: str, path: str | None) -> None:
-    """Check that the name of an HTML page ends in .html."""
+    """Check that the name of an HTML page ends in .html.
+
+    Args:
+        name: The flag.
+        path: Its value, None if it is not given.
+
+    Raises:
+        BadInput: The name has another ending.
+    """
     if path is not None and not path.endswith(".html"):
         raise BadInput(name, f"{path!r} does not end in .html", "write FILE.html")
 
@@ -177,7 +185,12 @@ def check_share(cap: int | None, workers: int, machines: int = 1) -> None:
     """Check that each process gets a part of the cap on requests in flight.
 
     Args:
+        cap: --max-concurrency, if it is given.
         workers: Processes on each machine.
+        machines: Machines that share the run.
+
+    Raises:
+        BadInput: There are more processes than requests.
     """
     count = workers * machines
     if cap is not None and count > cap:

@@ -4,9 +4,13 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """The outcome of a request; its value is the name in files."""
+    """The outcome of a request; its value is the name in files.
 
-    about: str  # what it means, in one sentence
+    Attributes:
+        about: What it means, in one sentence.
+    """
+
+    about: str
 
     def __new__(cls, value: str, about: str = "") -> "Outcome":
         """Make a member of its value and its meaning."""

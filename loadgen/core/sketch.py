@@ -12,14 +12,18 @@ MAX_ERROR = 1 / 32  # relative error of a percentile, besides that of the histog
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """How often values occurred, ns, to one sixteenth."""
+    """How often values occurred, ns, to one sixteenth.
 
-    # A bucket is a sixteenth of the power of two at or below its lowest value wide, and at least 64 ns. So its
-    # percentiles are within `MAX_ERROR`, plus 32 ns, of those of the histogram that it was made from.
+    A bucket is a sixteenth of the power of two at or below its lowest value wide, and at least 64 ns. So its
+    percentiles are within `MAX_ERROR`, plus 32 ns, of those of the histogram that it was made from.
 
-    # number of values in each bucket that is not empty, by its lowest value, ascending
+    Attributes:
+        counts: The number of values in each bucket that is not empty, by its lowest value, ascending.
+        total_ns: The exact sum of the values.
+    """
+
     counts: Mapping[int, int] = field(default_factory=dict)
-    total_ns: int = 0  # exact sum of the values
+    total_ns: int = 0
 
     @classmethod
     def of(cls, histogram: Histogram) -> "Sketch":

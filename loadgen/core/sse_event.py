@@ -48,7 +48,9 @@ def delta_of(event: Any, has_nan: bool, dialect: Dialect | None = None) -> Delta
     """Read the facts of one event.
 
     Args:
+        event: Its value.
         has_nan: Whether it holds NaN or an infinity.
+        dialect: As that of `parse`.
 
     Raises:
         ValueError: As `parse`.

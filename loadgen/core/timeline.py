@@ -1,7 +1,8 @@
-"""Timeline: coarse histograms of latencies, one for each column of time, in memory of constant size."""
+"""Timeline: coarse histograms of latencies, one for each column of time, in memory of constant size.
 
-# A run has at most COLUMNS columns. When it goes on beyond the last one, each two columns become one. Merging is exact:
-# two merged timelines equal the timeline of all values.
+A run has at most COLUMNS columns. When it goes on beyond the last one, each two columns become one. Merging is exact:
+two merged timelines equal the timeline of all values.
+"""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -25,11 +26,17 @@ def width_for(last_ns: int, width_ns: int) -> int:
 
 @dataclass(frozen=True)
 class Timeline:
-    """How often each latency occurred in each column of time."""
+    """How often each latency occurred in each column of time.
 
-    width_ns: int  # width of a column; the first one begins with the clock
-    ttft: Cells  # times to first token of ok requests, by when that token came
-    icl: Cells  # gaps between token-bearing events of ok requests, by when they ended
+    Attributes:
+        width_ns: The width of a column; the first one begins with the clock.
+        ttft: Times to first token of ok requests, by when that token came.
+        icl: Gaps between token-bearing events of ok requests, by when they ended.
+    """
+
+    width_ns: int
+    ttft: Cells
+    icl: Cells
 
     def merge(self, other: Self) -> "Timeline":
         """Return the sum of two timelines; associative and commutative."""

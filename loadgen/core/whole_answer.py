@@ -1,8 +1,9 @@
-"""Parser of an answer in one piece."""
+"""Parser of an answer in one piece.
 
-# Embeddings and pooling answer with a list under `data`, rerank with one under `results`; the compiled scanner
-# (c/json_scan.pxd) must match `parse_pooled`. A text has the form of an event that says everything, with `message` for
-# `delta`.
+Embeddings and pooling answer with a list under `data`, rerank with one under `results`; the compiled scanner
+(c/json_scan.pxd) must match `parse_pooled`. A text has the form of an event that says everything, with `message` for
+`delta`.
+"""
 
 from dataclasses import dataclass
 
@@ -13,13 +14,21 @@ from loadgen.core.json_fields import count_of
 
 @dataclass(frozen=True, slots=True)
 class PooledAnswer:
-    """The facts of an answer that is no stream."""
+    """The facts of an answer that is no stream.
 
-    results: int = 0  # how many embeddings or scores it has
-    prompt_tokens: int = -1  # input tokens by its usage, `total_tokens` where it has no others; -1: it gives none
-    cached_tokens: int = -1  # those of them that came from a cache; -1: it does not say
-    has_nan: bool = False  # whether it holds NaN or an infinity, which are not JSON
-    error: str | None = None  # an error object in place of the answer, as JSON text
+    Attributes:
+        results: How many embeddings or scores it has.
+        prompt_tokens: The input tokens by its usage, `total_tokens` where it has no others; -1: it gives none.
+        cached_tokens: Those of them that came from a cache; -1: it does not say.
+        has_nan: Whether it holds NaN or an infinity, which are not JSON.
+        error: An error object in place of the answer, as JSON text.
+    """
+
+    results: int = 0
+    prompt_tokens: int = -1
+    cached_tokens: int = -1
+    has_nan: bool = False
+    error: str | None = None
 
 
 def parse_pooled(body: bytes) -> PooledAnswer:

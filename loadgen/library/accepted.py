@@ -48,17 +48,29 @@ def accepted_for_series(settings: RunSettings) -> RunSettings:
 
 
 def check_dataset(dataset: Dataset | None) -> None:
-    """Refuse prompts that are no data set."""
+    """Check the type of an argument with prompts.
+
+    Raises:
+        BadInput: It is no data set.
+    """
     remedy = "give an object with prompts(count) and provenance(), or the name of a data set as dataset_name"
     check_type("dataset", dataset, Dataset | None, remedy)
 
 
 def check_callback(name: str, function: object) -> None:
-    """Refuse an argument that cannot be called."""
+    """Check that an argument can be called.
+
+    Raises:
+        BadInput: It cannot.
+    """
     if not callable(function):
         raise BadInput(name, f"is a value of type {type(function).__name__}", "give a function")
 
 
 def check_path(name: str, path: object) -> None:
-    """Refuse an argument that is no path."""
+    """Check that an argument is a path.
+
+    Raises:
+        BadInput: It is not.
+    """
     check_type(name, path, str | Path, "give the path of a file")

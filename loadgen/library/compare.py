@@ -60,6 +60,11 @@ def compare(
 
 
 def _runs(argument: str, side: Runs) -> list[RunResult | str | Path]:
+    """Return the runs of a side.
+
+    Raises:
+        BadInput: It is none.
+    """
     check_type(argument, side, RunResult | str | Path | Sequence, RUNS)
     found = [side] if isinstance(side, RunResult | str | Path) else list(side)
     for each in found:

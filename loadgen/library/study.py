@@ -154,7 +154,13 @@ async def carry_out(file: StudyFile, store: Path, view: View) -> SavedStudy:
 
 
 class _Callbacks:
-    """A display that calls the functions of a program."""
+    """A display that calls the functions of a program.
+
+    Args:
+        store: Folder of the store.
+        on_progress: Called with the progress of what goes on.
+        on_trial: Called after each start.
+    """
 
     def __init__(self, store: Path, on_progress: OnProgress, on_trial: OnTrial) -> None:
         self._store, self._on_progress, self._on_trial = store, on_progress, on_trial

@@ -11,25 +11,41 @@ from loadgen.util import machine
 
 @dataclass(frozen=True, kw_only=True)
 class ClientUsage:
-    """Facts about one or several measuring processes, from the start of the clock to its end; None where unknown."""
+    """Facts about one or several measuring processes, from the start of the clock to its end; None where unknown.
+
+    Attributes:
+        wall_s: Wall time.
+        cpu_s: CPU time of the process, all threads; of several processes the sum.
+        busy_share: Share of the wall time for which the thread of the loop ran; of several loops that of the busiest.
+        peak_memory_bytes: Maximum resident memory since the process started; of several processes the sum.
+        engine_cpu_s: CPU time of the engines that were started for the run.
+        engine_runs: Whether each of them is still the process that it was.
+        stolen_share: Share of all cores' time that the host gave to others.
+        machine_cpu_s: CPU time of all processes of the machine.
+        idle_share: Share of all cores' time in which no process ran.
+        throttled_s: Time for which a CPU limit held the process back.
+        disturbance: What else kept the machine busy, in words; empty where nothing did.
+        connections_reused: Whether the server lets a connection carry more than one request.
+        spare_connections: Connections that were opened in the background while the clock ran.
+        records_error: Why the records are not complete; None too where they are.
+        capture: What was captured, as JSON; None too where nothing was to be captured.
+    """
 
     wall_s: float | None = None
-    cpu_s: float | None = None  # CPU time of the process, all threads; of several processes the sum
-    # share of the wall time for which the thread of the loop ran; of several loops that of the busiest
+    cpu_s: float | None = None
     busy_share: float | None = None
-    # maximum resident memory since the process started; of several processes the sum
     peak_memory_bytes: int | None = None
-    engine_cpu_s: float | None = None  # CPU time of the engines that were started for the run
-    engine_runs: bool | None = None  # whether each of them is still the process that it was
-    stolen_share: float | None = None  # share of all cores' time that the host gave to others
-    machine_cpu_s: float | None = None  # CPU time of all processes of the machine
-    idle_share: float | None = None  # share of all cores' time in which no process ran
-    throttled_s: float | None = None  # time for which a CPU limit held the process back
-    disturbance: str | None = None  # what else kept the machine busy, in words; empty where nothing did
-    connections_reused: bool | None = None  # whether the server lets a connection carry more than one request
-    spare_connections: int | None = None  # connections that were opened in the background while the clock ran
-    records_error: str | None = None  # why the records are not complete; None too where they are
-    capture: dict[str, Any] | None = None  # what was captured, as JSON; None too where nothing was to be captured
+    engine_cpu_s: float | None = None
+    engine_runs: bool | None = None
+    stolen_share: float | None = None
+    machine_cpu_s: float | None = None
+    idle_share: float | None = None
+    throttled_s: float | None = None
+    disturbance: str | None = None
+    connections_reused: bool | None = None
+    spare_connections: int | None = None
+    records_error: str | None = None
+    capture: dict[str, Any] | None = None
 
     @property
     def known(self) -> bool:
@@ -38,7 +54,11 @@ class ClientUsage:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Read the facts from their JSON form."""
+        """Read the facts from their JSON form.
+
+        Raises:
+            KeyError, TypeError: `data` holds other keys.
+        """
         return cls(**{field.name: data.get(field.name) for field in dataclasses.fields(cls)})
 
     @classmethod
@@ -56,6 +76,7 @@ class UsageSampler:
     """Measures the resources of the thread that makes it, whose loop measures, and of its machine, from then on.
 
     Args:
+        engine_pids: The processes of engines that were started for the run.
         other_pids: Further processes that belong to it: other workers on this machine.
     """
 

@@ -15,16 +15,22 @@ def lost_text(cut_off: int, never_sent: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """Failed requests, and those among which they count."""
+    """Failed requests, and those among which they count.
 
-    # A request that was cancelled because the run ended early counts nowhere: its end is unknown. Nor does one whose
-    # user left, as --disconnect asks. A turn that was never due, since one before it had failed, is as much of a
-    # failure as that one, of the server or of the client: after a fault of the client it has that outcome, else it is
-    # cancelled.
+    A request that was cancelled because the run ended early counts nowhere: its end is unknown. Nor does one whose user
+    left, as --disconnect asks.
+    A turn that was never due, since one before it had failed, is as much of a failure as that one, of the server or of
+    the client: after a fault of the client it has that outcome, else it is cancelled.
 
-    of: int  # requests that ended, but for those that the end of the run cancelled and those whose users left
-    server: int  # those that the server failed
-    client: int  # those that the client never sent, by a fault of its own
+    Attributes:
+        of: Requests that ended, but for those that the end of the run cancelled and those whose users left.
+        server: Those that the server failed.
+        client: Those that the client never sent, by a fault of its own.
+    """
+
+    of: int
+    server: int
+    client: int
 
     @classmethod
     def among(cls, outcomes: Mapping[str, int], never_due: int) -> Self:

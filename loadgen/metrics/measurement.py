@@ -9,7 +9,12 @@ from loadgen.metrics.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Measurement:
-    """The numbers of a run or of a part of it, with what only the measuring processes know; parts add up."""
+    """The numbers of a run or of a part of it, with what only the measuring processes know; parts add up.
+
+    Attributes:
+        snapshot: The numbers.
+        trailer: The other facts.
+    """
 
     snapshot: Snapshot
     trailer: RunTrailer

@@ -77,7 +77,13 @@ class PartedRecorder(Recorder):
 
 
 def recorder_for(settings: RunSettings, start_ns: int, scheduled: int) -> Recorder:
-    """Make a recorder that keeps and judges what the settings ask, for several targets or classes apart."""
+    """Make a recorder that keeps and judges what the settings ask, for several targets or classes apart.
+
+    Args:
+        settings: The settings of the run.
+        start_ns: When its clock starts.
+        scheduled: How many requests are to be sent.
+    """
     has_parts = len(settings.urls) > 1 or settings.request_classes
     return (PartedRecorder if has_parts else Recorder).from_settings(settings, start_ns, scheduled)
 

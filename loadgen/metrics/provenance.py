@@ -12,7 +12,13 @@ PACKAGES = ("aiohttp", "uvloop", "orjson", "numpy", "tokenizers")
 
 
 def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]) -> dict[str, Any]:
-    """Collect the provenance of a run as JSON, without that of prompts and schedule."""
+    """Collect the provenance of a run as JSON, without that of prompts and schedule.
+
+    Args:
+        settings: As resolved.
+        asked: As the user gave them.
+        engine: What is known of the server.
+    """
     default = public(RunSettings())
     return {
         "settings": public(settings),

@@ -9,16 +9,22 @@ SILENCE_NS = 60_000_000_000  # a stream without a token for so long is reported 
 
 @dataclass(frozen=True, slots=True)
 class Reachability:
-    """What the connections to one target show. Times are seconds on the clock of the run."""
+    """What the connections to one target show. Times are seconds on the clock of the run.
 
-    # last sign of life: bytes of a response, an answer to a TLS handshake, or a request that was sent and is held; 0
-    # where there was none since the clock started. A name that does not resolve, or a connection that is not open in
-    # time, is neither that nor a refusal.
+    Attributes:
+        answered_s: The last sign of life: bytes of a response, an answer to a TLS handshake, or a request that was sent
+            and is held; 0 where there was none since the clock started. A name that does not resolve, or a connection
+            that is not open in time, is neither that nor a refusal.
+        refused_s: The first connection that was refused after that, or closed before a byte of a response; None where
+            none was.
+        last_s: The last connection that was refused.
+        why: The system's message for it.
+    """
+
     answered_s: float = 0.0
-    # first connection that was refused after that, or closed before a byte of a response; None where none was
     refused_s: float | None = None
-    last_s: float = 0.0  # last connection that was refused
-    why: str = ""  # the system's message for it
+    last_s: float = 0.0
+    why: str = ""
 
     def __add__(self, other: Self) -> Self:
         """Combine what two workers see of the same target: it answers where it answers either of them."""
@@ -63,7 +69,11 @@ class ReachabilityTracker:
         self._last_ns, self._why = at_ns, why
 
     def reachability(self, start_ns: int) -> Reachability:
-        """Return what the connections show so far."""
+        """Return what the connections show so far.
+
+        Args:
+            start_ns: When the clock of the run started.
+        """
         answered_s = max(0.0, (self._answered_ns - start_ns) / 1e9)
         if self._last_ns <= max(self._answered_ns, start_ns):
             return Reachability(answered_s)

@@ -48,16 +48,24 @@ _BLOCK_BYTES = ROW.size * 8192
 
 
 class Recorder:
-    """Counts the requests of one run, or of one worker's part of it."""
+    """Counts the requests of one run, or of one worker's part of it.
+
+    Args:
+        start_ns: When the clock of the run starts.
+        scheduled: How many requests are to be sent.
+        limits: The --goodput limits: metric (ttft, tpot, e2el) to ns.
+        from_due: Whether those limits, and latencies over time, count from due (else from sent).
+        detailed: Keep every request's lengths, latencies and text.
+    """
 
     def __init__(
         self,
         start_ns: int,
         scheduled: int,
         *,
-        limits: Mapping[str, int] | None = None,  # the --goodput limits: metric (ttft, tpot, e2el) to ns
-        from_due: bool = True,  # whether those limits, and latencies over time, count from due (else from sent)
-        detailed: bool = False,  # keep every request's lengths, latencies and text
+        limits: Mapping[str, int] | None = None,
+        from_due: bool = True,
+        detailed: bool = False,
     ) -> None:
         self.start_ns, self.scheduled = start_ns, scheduled
         self._latencies = {name: Latency() for name in LATENCIES}
@@ -163,7 +171,11 @@ class Recorder:
             self.waits[name].merge(histogram)
 
     def snapshot(self, partial: str | None = None) -> Snapshot:
-        """Copy what has been counted so far; `partial` says why the run ended early, if it did."""
+        """Copy what has been counted so far.
+
+        Args:
+            partial: Why the run ended early, or None.
+        """
         return Snapshot(
             start_ns=self.start_ns,
             scheduled=self.scheduled,

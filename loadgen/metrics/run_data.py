@@ -19,7 +19,14 @@ USUAL_PERCENTILES = (50.0, 90.0, 99.0)
 
 @dataclass(frozen=True, kw_only=True)
 class RunData:
-    """The data of a run."""
+    """The data of a run.
+
+    Attributes:
+        header: What was run.
+        schedule: The due times that were asked for.
+        snapshot: The numbers.
+        trailer: What only the measuring processes know.
+    """
 
     header: RunHeader
     schedule: DueTimes

@@ -8,9 +8,16 @@ Moment = Literal["before", "during", "after"]
 
 @dataclass(frozen=True, slots=True)
 class ServerCall:
-    """One POST request, and how it ended."""
+    """One POST request, and how it ended.
 
-    moment: Moment  # before the clock started, while it ran, or after the last request
-    url: str  # where it went, without credentials
+    Attributes:
+        moment: Before the clock started, while it ran, or after the last request.
+        url: Where it went, without credentials.
+        took_ms: How long the answer took, ms.
+        error: Why it failed; None: it did not.
+    """
+
+    moment: Moment
+    url: str
     took_ms: float
-    error: str | None = None  # why it failed; None: it did not
+    error: str | None = None

@@ -113,7 +113,12 @@ ROW_COLUMNS = (
 
 
 def requests_of(name: str, count: Callable[[str], int]) -> int:
-    """Return how many requests the values of a distribution come from: for gaps, no more than have ended."""
+    """Return how many requests the values of a distribution come from: for gaps, no more than have ended.
+
+    Args:
+        name: One of the DISTRIBUTIONS.
+        count: How many values each of them has.
+    """
     return min(count(name), count("e2el_due")) if name in GAPS else count(name)
 
 
@@ -131,15 +136,23 @@ class Column:
 
 @dataclass(frozen=True)
 class Details:
-    """Columns that --save-detailed keeps: one entry per request, in the order of `Snapshot.rows`."""
+    """Columns that --save-detailed keeps: one entry per request, in the order of `Snapshot.rows`.
+
+    Attributes:
+        ttfts: S, from sent.
+        itls: S, between token-bearing events.
+        latencies: S, from sent to the last token.
+        start_times: S, CLOCK_MONOTONIC.
+        queue_times: S, from due to sent.
+    """
 
     input_lens: list[int] = field(default_factory=list)
     output_lens: list[int] = field(default_factory=list)
-    ttfts: list[float] = field(default_factory=list)  # s, from sent
-    itls: list[list[float]] = field(default_factory=list)  # s, between token-bearing events
-    latencies: list[float] = field(default_factory=list)  # s, from sent to the last token
-    start_times: list[float] = field(default_factory=list)  # s, CLOCK_MONOTONIC
-    queue_times: list[float] = field(default_factory=list)  # s, from due to sent
+    ttfts: list[float] = field(default_factory=list)
+    itls: list[list[float]] = field(default_factory=list)
+    latencies: list[float] = field(default_factory=list)
+    start_times: list[float] = field(default_factory=list)
+    queue_times: list[float] = field(default_factory=list)
     generated_texts: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -148,26 +161,41 @@ class Details:
 
 
 class SampledAnswer(NamedTuple):
-    """One of the answers whose text was tokenized after the run."""
+    """One of the answers whose text was tokenized after the run.
 
-    counted: int  # its tokens by usage, without those that usage itself calls hidden
-    streamed: int  # the tokens of its text
-    after_first: int  # those of them that came after the first event; 0 where there was but one event
-    span_ns: int  # from its first event to its last; then the least and the greatest that it may truly have been
+    Attributes:
+        counted: Its tokens by usage, without those that usage itself calls hidden.
+        streamed: The tokens of its text.
+        after_first: Those of them that came after the first event; 0 where there was but one event.
+        span_ns: From its first event to its last.
+        least_span_ns, greatest_span_ns: What that may truly have been.
+    """
+
+    counted: int
+    streamed: int
+    after_first: int
+    span_ns: int
     least_span_ns: int
     greatest_span_ns: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoopTotals:
-    """What a snapshot holds that its records do not."""
+    """What a snapshot holds that its records do not.
 
-    scheduled: int  # how many requests were to be sent; where time alone bounded the run, how many were sent
-    warm_connections: int  # these are OF_LOOP
+    Attributes:
+        scheduled: How many requests were to be sent; where time alone bounded the run, how many were sent.
+        warm_connections, repeated_prompts, turns_without_token: As in COUNTERS.
+        partial: Why the run ended early, or None.
+        histograms: LOOP_WAITS, ns.
+    """
+
+    scheduled: int
+    warm_connections: int
     repeated_prompts: int
     turns_without_token: int
-    partial: str | None  # why the run ended early, or None
-    histograms: dict[str, Histogram]  # LOOP_WAITS, ns
+    partial: str | None
+    histograms: dict[str, Histogram]
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> LoopTotals:

@@ -17,6 +17,8 @@ def statistic_ms(histogram: Histogram, name: str, failed: int = 0) -> float | No
     """Compute a statistic as an SLO names it (mean, median, max, p99), in ms; None where nothing was measured.
 
     Args:
+        histogram: The histogram of the requests that have a value.
+        name: Which statistic.
         failed: How many further requests failed. They are above every value: a percentile, and the maximum, is inf
             where it lies among them; a mean leaves them out.
     """
@@ -42,7 +44,19 @@ def _percentile(histogram: Histogram, p: float, failed: int) -> float | None:
 def client_error_ms(snapshot: Snapshot, name: str, statistic: str, failed: int = 0) -> float | None:
     """Compute how far a statistic of a latency can be from the truth because of the client.
 
+    It is the distance to the same statistic of the least, or of the greatest, that each value may truly have been. For
+    the mean of gaps there is a closer bound, since the gaps of an answer add up to its stream, from the first token to
+    the last: whatever is added to one gap is taken from the next. So the mean gap is the streams' total length divided
+    by the number of gaps, and only first and last tokens can move it. That length is E2EL minus TTFT, both of which are
+    known with their bounds:
+
+        least    = (total of the least E2EL    - total of the greatest TTFT) / gaps
+        greatest = (total of the greatest E2EL - total of the least TTFT)    / gaps
+
+    Without it, the bound would add up the same uncertain time once for each token that was read in it.
+
     Args:
+        snapshot: What was measured.
         name: The latency, one of `snapshot.LATENCIES`.
         statistic: mean, median, max or a percentile such as p99.
         failed: How many further requests failed, as for `statistic_ms`.
@@ -51,16 +65,6 @@ def client_error_ms(snapshot: Snapshot, name: str, statistic: str, failed: int =
         Milliseconds; None where the statistic was not measured, lies among failed requests, or is of a file that does
         not say how late its stamps may be.
     """
-    # It is the distance to the same statistic of the least, or of the greatest, that each value may truly have been.
-    # For the mean of gaps there is a closer bound, since the gaps of an answer add up to its stream, from the first
-    # token to the last: whatever is added to one gap is taken from the next. So the mean gap is the streams' total
-    # length divided by the number of gaps, and only first and last tokens can move it. That length is E2EL minus TTFT,
-    # both of which are known with their bounds:
-    #
-    #     least    = (total of the least E2EL    - total of the greatest TTFT) / gaps
-    #     greatest = (total of the greatest E2EL - total of the least TTFT)    / gaps
-    #
-    # Without it, the bound would add up the same uncertain time once for each token that was read in it.
     if snapshot.counters["unbounded_events"]:
         return None
     value, least, greatest = (
@@ -77,8 +81,10 @@ def client_error_ms(snapshot: Snapshot, name: str, statistic: str, failed: int =
 
 
 def _mean_gap_ms(snapshot: Snapshot, name: str) -> tuple[float, float]:
-    """Return the least and the greatest that the mean of gaps may truly be, by the lengths of the streams."""
-    # (-inf, inf) where the gaps do not add up to the streams, as where the last events of streams bear no token.
+    """Return the least and the greatest that the mean of gaps may truly be, by the lengths of the streams.
+
+    (-inf, inf) where the gaps do not add up to the streams, as where the last events of streams bear no token.
+    """
     points, lower, upper = snapshot.histograms, snapshot.lower, snapshot.upper
     gaps = points[name].count
     streamed = points["e2el_due"].total - points["ttft_due"].total

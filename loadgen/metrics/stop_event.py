@@ -7,12 +7,17 @@ from loadgen.config.stop_condition import STOP_WHEN, StopCondition
 
 @dataclass(frozen=True, slots=True)
 class StopEvent:
-    """When a condition held."""
+    """When a condition held.
+
+    Attributes:
+        condition: The condition.
+        at_s: When it held, s on the clock.
+        value: What was found: ms of a latency, a share of an error rate, a number of errors; None: it falls among
+            requests that failed.
+    """
 
     condition: str
-    at_s: float  # when it held, s on the clock
-    # what was found: ms of a latency, a share of an error rate, a number of errors; None: it falls among requests that
-    # failed
+    at_s: float
     value: float | None
 
     def __str__(self) -> str:

@@ -18,6 +18,9 @@ class Sample:
 
     Args:
         of: How many workers share the run, each with a sample of its own.
+
+    Attributes:
+        records: Those that ended with a count of the server's, at most MAX_ANSWERS among all workers.
     """
 
     def __init__(self, of: int = 1) -> None:
@@ -63,13 +66,21 @@ def sampled(record: Record, streamed: int) -> SampledAnswer:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Tokens by usage beside tokens in the text."""
+    """Tokens by usage beside tokens in the text.
+
+    Attributes:
+        answers: How many there are.
+        counted: Their median of tokens by usage, without those that usage itself calls hidden.
+        streamed: Their median of tokens in the text.
+        difference: The median of what usage counts beyond the text.
+        hides: Whether that is so much that TPOT is taken over the streamed tokens of these answers.
+    """
 
     answers: int
-    counted: float  # their median of tokens by usage, without those that usage itself calls hidden
-    streamed: float  # their median of tokens in the text
+    counted: float
+    streamed: float
     difference: float
-    hides: bool  # whether that is so much that TPOT is taken over the streamed tokens of these answers
+    hides: bool
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Self | None:
@@ -97,8 +108,10 @@ def _medians(rows: Iterable[tuple[float, ...]]) -> list[float]:
 
 
 def with_sampled_tpot(snapshot: Snapshot) -> Snapshot:
-    """Return a snapshot with TPOT over the streamed tokens of the sample, where usage counts tokens never streamed."""
-    # Whether it does is a matter of the whole sample, so that all targets and classes have the same TPOT.
+    """Return a snapshot with TPOT over the streamed tokens of the sample, where usage counts tokens never streamed.
+
+    Whether it does is a matter of the whole sample, so that all targets and classes have the same TPOT.
+    """
     comparison = Comparison.of(snapshot)
     return _over_sample(snapshot) if comparison is not None and comparison.hides else snapshot
 

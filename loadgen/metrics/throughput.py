@@ -19,9 +19,10 @@ def wall_ns(snapshot: Snapshot) -> int:
 
 
 def answer_rate(snapshot: Snapshot) -> float | None:
-    """Return the ok answers per second from the end of the first to the end of the last, without ramp and tail."""
-    # None with fewer than MIN_ANSWERS of them. It is no throughput where requests are sent in waves, as in a closed
-    # loop.
+    """Return the ok answers per second from the end of the first to the end of the last, without ramp and tail.
+
+    None with fewer than MIN_ANSWERS of them. It is no throughput where requests are sent in waves, as in a closed loop.
+    """
     ends = snapshot.closed[snapshot.ttft >= 0]
     if len(ends) < MIN_ANSWERS or ends.max() == ends.min():
         return None
@@ -39,7 +40,12 @@ def peak_output_rate(snapshot: Snapshot) -> float:
 
 
 def peak_rate(best: int, duration_s: float) -> float:
-    """Return the rate in the best second of a run, or in all of a shorter run; 0 where nothing was sent."""
+    """Return the rate in the best second of a run, or in all of a shorter run; 0 where nothing was sent.
+
+    Args:
+        best: The count in its best second.
+        duration_s: How long the run was, s.
+    """
     return best / min(duration_s, 1.0) if duration_s else 0.0
 
 
@@ -54,10 +60,12 @@ def best_second(bins: Int64s) -> int:
 
 
 def steady_output_rate(snapshot: Snapshot) -> float | None:
-    """Return output tokens per second while the load was steady, without ramp and tail."""
-    # The window begins when the first requests have had time to end (p99 E2EL after the first send) and ends at the
-    # last send. Tokens are counted when they arrived, so requests that straddle an edge bias nothing. None where such a
-    # window would be shorter than a second, as after a burst.
+    """Return output tokens per second while the load was steady, without ramp and tail.
+
+    The window begins when the first requests have had time to end (p99 E2EL after the first send) and ends at
+    the last send. Tokens are counted when they arrived, so requests that straddle an edge bias nothing.
+    None where such a window would be shorter than a second, as after a burst.
+    """
     e2el = snapshot.histograms["e2el_sent"].percentile(99)
     was_sent = snapshot.sent[snapshot.sent >= 0]
     if e2el is None or not len(was_sent):

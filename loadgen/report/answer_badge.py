@@ -10,12 +10,18 @@ KINDS: dict[Colour, NoteKind] = {Colour.RED: "danger", Colour.YELLOW: "warning"}
 
 
 def answer_badge(
-    parts: Iterable[Part],  # those of the answer
+    parts: Iterable[Part],
     *,
-    simulated: bool,  # whether loadgen's own simulator was measured
-    answer: Colour = Colour.NONE,  # the colour of the answer itself, which is the title of the page
+    simulated: bool,
+    answer: Colour = Colour.NONE,
 ) -> Badge:
-    """Make a badge of parts, one at least: red for failures, amber for caveats, blue for the simulator, else green."""
+    """Make a badge of the parts: red for failures, amber for caveats, blue for the simulator, else green.
+
+    Args:
+        parts: One at least.
+        simulated: Whether loadgen's own simulator was measured.
+        answer: The colour of the answer itself, which is the title of the page.
+    """
     (first, worst), *others = sorted(parts, key=lambda part: _rank(part[1]))
     usual: NoteKind = "info" if simulated else "tip"
     text = line(Span(first, Tone.STRONG), *(f" \N{MIDDLE DOT} {other}" for other, _ in others))

@@ -1,7 +1,8 @@
-"""CSV (RFC 4180): rows of plain values as lines that spreadsheets, pandas and databases read."""
+"""CSV (RFC 4180): rows of plain values as lines that spreadsheets, pandas and databases read.
 
-# Texts of servers and data sets stand in such rows. So every text is quoted, what a terminal might obey is escaped, and
-# one that a spreadsheet would take for a formula begins with an apostrophe.
+Texts of servers and data sets stand in such rows. So every text is quoted, what a terminal might obey is escaped, and
+one that a spreadsheet would take for a formula begins with an apostrophe.
+"""
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence

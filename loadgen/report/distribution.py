@@ -13,7 +13,10 @@ class Distribution:
 
     Args:
         count: How many values there are.
-        mean_ms, std_ms, min_ms, max_ms: Their mean, standard deviation, exact minimum and exact maximum.
+        mean_ms: Their mean.
+        std_ms: Their standard deviation.
+        min_ms: The exact minimum.
+        max_ms: The exact maximum.
         percentiles_ms: By names such as p99 and p99.9, ascending. p50, p90 and p99 are always among them.
     """
 
@@ -33,7 +36,12 @@ class Distribution:
 
     @classmethod
     def of(cls, histogram: Histogram, percentiles: Iterable[float]) -> Self:
-        """Summarize a histogram of ns by these percentiles, ascending, 0 to 100."""
+        """Summarize a histogram of ns.
+
+        Args:
+            histogram: The values.
+            percentiles: The requested percentiles, ascending, 0 to 100.
+        """
         return cls(
             histogram.count,
             to_ms(histogram.mean),

@@ -24,13 +24,24 @@ from loadgen.util.atomic_file import write_atomic
 
 @dataclass(frozen=True)
 class SavedFiles:
-    """The files of a run that were written, and those that could not be."""
+    """The files of a run that were written, and those that could not be.
 
-    paths: list[str] = field(default_factory=list)  # the files that are complete
-    errors: list[str] = field(default_factory=list)  # a message for each of the others, with the flag that asked for it
+    Attributes:
+        paths: The files that are complete.
+        errors: A message for each of the others, with the flag that asked for it.
+    """
+
+    paths: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
 
     def add(self, name: str, path: str | Path, write: Callable[[], None]) -> None:
-        """Write a file that a setting asks for; if it cannot be written, keep the message, and go on."""
+        """Write a file; if it cannot be written, keep the message, and go on.
+
+        Args:
+            name: The name of the setting that asks for it.
+            path: The path of the file.
+            write: Writes it.
+        """
         try:
             write()
         except OSError as error:
@@ -40,7 +51,13 @@ class SavedFiles:
 
 
 def save(settings: RunSettings, result: RunResult, snapshot: Snapshot) -> SavedFiles:
-    """Write the files that the settings ask for; records and captures have been written while the run went on."""
+    """Write the files that the settings ask for; records and captures have been written while the run went on.
+
+    Args:
+        settings: As asked.
+        result: The result.
+        snapshot: The numbers it was made from.
+    """
     saved, wall_s = SavedFiles(), result.numbers.duration
     if settings.saves_result:
         _save_result(saved, settings, result)

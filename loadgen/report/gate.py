@@ -12,11 +12,17 @@ from loadgen.util.number_format import plural
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """One demand."""
+    """One demand.
 
-    name: str  # what is demanded, such as a limit of an SLO
-    met: bool | None  # whether it is met; None: the run does not show it
-    finding: str  # what was found, in words
+    Attributes:
+        name: What is demanded, such as a limit of an SLO.
+        met: Whether it is met; None: the run does not show it.
+        finding: What was found, in words.
+    """
+
+    name: str
+    met: bool | None
+    finding: str
 
 
 def demands(result: RunResult) -> list[Demand]:

@@ -15,12 +15,18 @@ MAX_TURNS = 20  # rows of the table of turns on the console
 
 @dataclass(frozen=True, slots=True)
 class GroupTable:
-    """A table with a row for each group."""
+    """A table with a row for each group.
 
-    head: str  # what the groups are
-    columns: Mapping[str, int]  # the titles between name and latencies, each with its width on the console
+    Attributes:
+        head: What the groups are.
+        columns: The titles between name and latencies, each with its width on the console.
+        rows: Of each group its name, a cell below each of these columns, and p50 / p99 of each
+            latency.
+    """
+
+    head: str
+    columns: Mapping[str, int]
     metrics: Sequence[str]
-    # of each group its name, a cell below each of these columns, and p50 / p99 of each latency
     rows: Sequence[tuple[str, Sequence[str], Sequence[str]]]
 
     def lines(self) -> Iterator[str]:

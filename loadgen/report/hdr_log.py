@@ -1,8 +1,9 @@
-"""HdrHistogram logs: named histograms in one text file that every port of HdrHistogram and its plotters read."""
+"""HdrHistogram logs: named histograms in one text file that every port of HdrHistogram and its plotters read.
 
-# The format (version 1.2) is that of `HistogramLogWriter` in HdrHistogram for Java: one line per histogram with its
-# tag, start and length in seconds, maximum in milliseconds, and the counts in V2 encoding. `hdrh`'s own writer knows no
-# tags and writes the maximum in whole units, so the lines are made here.
+The format (version 1.2) is that of `HistogramLogWriter` in HdrHistogram for Java: one line per histogram with its
+tag, start and length in seconds, maximum in milliseconds, and the counts in V2 encoding. `hdrh`'s own writer knows no
+tags and writes the maximum in whole units, so the lines are made here.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,13 +24,19 @@ SEPARATORS = frozenset(", \t\r\n")
 
 
 def write_hlog(
-    path: str | Path,  # the file to write; its folder must exist
-    histograms: Mapping[str, Histogram],  # by tag
+    path: str | Path,
+    histograms: Mapping[str, Histogram],
     *,
-    start_s: float,  # when the run started, seconds since the epoch
-    length_s: float,  # how long it lasted, seconds
+    start_s: float,
+    length_s: float,
 ) -> None:
-    """Write histograms of nanoseconds, each under its tag, in one step: the file is the old one or all of the new one.
+    """Write `histograms` of nanoseconds to `path` in one step: the file is either the old one or all of the new one.
+
+    Args:
+        path: The file to write; its folder must exist.
+        histograms: Each histogram under the tag that its line bears.
+        start_s: When the run started, seconds since the epoch.
+        length_s: How long it lasted, seconds.
 
     Raises:
         BadInput: A tag is empty or has a comma or white space, which end it in the format.

@@ -73,7 +73,12 @@ def _json(text: bytes) -> Any:
 
 
 def write_json(path: str | Path, data: dict[str, Any], *, private: bool = False) -> None:
-    """Write a result to a file, which is complete or not written at all; a private one only the owner may read.
+    """Write a result to a file, which is complete or not written at all.
+
+    Args:
+        path: The file.
+        data: The result.
+        private: Whether only the owner may read the file.
 
     Raises:
         BadInput: It cannot be written.

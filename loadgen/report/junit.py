@@ -10,14 +10,23 @@ from loadgen.util.terminal_text import printable
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Demands on one thing."""
+    """Demands on one thing.
 
-    command: str  # the command that judged: run or compare
-    name: str  # what the demands are on, such as a run
-    demands: Sequence[Demand]  # a test case each; one that cannot be judged is an error
+    Attributes:
+        command: The command that judged: run or compare.
+        name: What the demands are on, such as a run.
+        demands: A test case each; one that cannot be judged is an error.
+        seconds: How long it took.
+        timestamp: When it began, as ISO 8601; empty: unknown.
+        properties: What else is known of it.
+    """
+
+    command: str
+    name: str
+    demands: Sequence[Demand]
     seconds: float = 0.0
-    timestamp: str = ""  # when it began, as ISO 8601; empty: unknown
-    properties: Mapping[str, str] = field(default_factory=dict)  # what else is known of it
+    timestamp: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 def xml(suites: Sequence[Suite]) -> str:

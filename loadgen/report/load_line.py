@@ -49,8 +49,10 @@ def _times(result: RunResult) -> str:
 
 
 def _requests(result: RunResult) -> str:
-    """Write how many requests there were; of a run that was cut short, how many of them were sent."""
-    # Where time alone ends a closed loop, more sessions are prepared than begin.
+    """Write how many requests there were; of a run that was cut short, how many of them were sent.
+
+    Where time alone ends a closed loop, more sessions are prepared than begin.
+    """
     scheduled, unsent, schedule = result.scheduled, result.cancelled.never_sent, result.provenance.schedule
     if unsent:
         return f"{scheduled - unsent} of {plural(scheduled, 'request')} sent"
@@ -93,8 +95,10 @@ def _images(result: RunResult) -> str:
 
 
 def _classes(result: RunResult) -> str:
-    """Write how many requests each class was to get; of many classes, the range. Empty without classes."""
-    # Where time alone ends a closed loop, the table of classes says how many each got.
+    """Write how many requests each class was to get; of many classes, the range. Empty without classes.
+
+    Where time alone ends a closed loop, the table of classes says how many each got.
+    """
     counts = result.provenance.saved_prompts.get("classes")
     if not counts:
         return ""

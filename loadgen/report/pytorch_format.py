@@ -1,7 +1,8 @@
-"""PyTorch's benchmark format: one record per metric, as `vllm bench serve` writes it for PyTorch's dashboards."""
+"""PyTorch's benchmark format: one record per metric, as `vllm bench serve` writes it for PyTorch's dashboards.
 
-# Where SAVE_TO_PYTORCH_BENCHMARK_FORMAT is set, a saved result gets such a file beside it: `NAME.pytorch.json`.
-# https://github.com/pytorch/pytorch/wiki/How-to-integrate-with-PyTorch-OSS-benchmark-database
+Where SAVE_TO_PYTORCH_BENCHMARK_FORMAT is set, a saved result gets such a file beside it: `NAME.pytorch.json`.
+https://github.com/pytorch/pytorch/wiki/How-to-integrate-with-PyTorch-OSS-benchmark-database
+"""
 
 import os
 from typing import Any
@@ -21,8 +22,10 @@ def wanted() -> bool:
 
 
 def records(settings: RunSettings, result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Make one record per measured metric, as vLLM does: arguments, model, and the result without LEFT_OUT."""
-    # Lists that have a number for each request stay in, as in vLLM.
+    """Make one record per measured metric, as vLLM does: arguments, model, and the result without LEFT_OUT.
+
+    Lists that have a number for each request stay in, as in vLLM.
+    """
     measured = [name for name in (*METRICS, *PERCENTILES) if result.get(name) is not None]
     extra = {
         name: value for name, value in result.items() if name not in (*METRICS, *PERCENTILES) and name not in LEFT_OUT

@@ -34,7 +34,12 @@ COLUMNS = ("file", *VLLM_COLUMNS, *LOADGEN_COLUMNS, "reasons", "slo_met", "promp
 
 
 def rows(path: str, results: Iterable[RunResult | Series]) -> list[dict[str, Value]]:
-    """Make a row for each run of the results in a file; a series has one for each of its runs."""
+    """Make a row for each run; a series has one for each of its runs, with what it tells of them.
+
+    Args:
+        path: The file that holds them.
+        results: All that it holds.
+    """
     return [{"file": path, **row} for result in results for row in _runs(result)]
 
 

@@ -65,10 +65,11 @@ def make_point(
 def knee_candidate(points: Sequence[Point]) -> Point | None:
     """Find the run with the most output tokens/s for its mean E2EL (Kleinrock's power, ICC 1979).
 
+    At the last level it is no knee: what comes after it is not known.
+
     Returns:
         None where there are fewer than three levels, or one has no throughput or no latency.
     """
-    # At the last level it is no knee: what comes after it is not known.
     found = _judgeable(points)
     if len({each.level for each in found}) < 3 or not all(map(_power, found)):
         return None

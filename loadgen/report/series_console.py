@@ -13,7 +13,13 @@ TITLE_WIDTH, WIDTH = 50, 80
 
 
 def render(series: Series, *, saved: Sequence[str] = (), screen: Screen = PLAIN) -> str:
-    """Render the console report of a series, with the paths of its files; nothing in it moves a terminal."""
+    """Render the console report of a series; nothing in it moves a terminal.
+
+    Args:
+        series: The runs.
+        saved: The paths of the files that were written.
+        screen: Where it is shown.
+    """
     lines = [*_lines(series), *(f"Saved: {path}" for path in saved)]
     return "\n".join([*map(printable, lines), join_parts(parts(series), screen)]) + "\n"
 

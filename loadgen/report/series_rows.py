@@ -23,11 +23,17 @@ FEW_VALUES = f"{MARK} few values; the result of the run has the confidence inter
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A level of a search, or a run of a sweep."""
+    """A level of a search, or a run of a sweep.
 
-    judged: LoadLevel  # the level, whether it meets the SLO, and the values that the SLO limits
-    runs: Sequence[Point]  # the runs at it, one at least
-    confirms: bool  # whether an SLO is met only if bounds show it
+    Attributes:
+        judged: The level, whether it meets the SLO, and the values that the SLO limits.
+        runs: The runs at it, one at least.
+        confirms: Whether an SLO is met only if bounds show it.
+    """
+
+    judged: LoadLevel
+    runs: Sequence[Point]
+    confirms: bool
 
     @property
     def level(self) -> float:
@@ -83,7 +89,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the table; numbers stand below each other at the right."""
+    """A column of the table.
+
+    Attributes:
+        head: Its heading.
+        cells: Its words, one for each row.
+        has_numbers: Whether these are numbers, which stand below each other at the right.
+    """
 
     head: str
     cells: Sequence[str]
@@ -122,7 +134,12 @@ def sweep_latencies(series: Series) -> tuple[str, ...]:
 
 
 def table(series: Series, *, with_bounds: bool = False) -> list[Column]:
-    """Make the columns of the table, latencies in ms; `with_bounds`: what the SLO limits has its bounds beside it."""
+    """Make the columns of the table; latencies are in ms.
+
+    Args:
+        series: The runs.
+        with_bounds: Whether the values that the SLO limits have their bounds beside them.
+    """
     own = rows(series)
     columns = [Column(series.over, [f"{row.level:g}" for row in own], has_numbers=False)]
     if series.load is not None:

@@ -33,7 +33,12 @@ STATISTICS = {"mean": "Mean", "median": "Median", "p90": "P90", "p95": "P95", "p
 
 
 def block(result: Mapping[str, Any], max_itl_ms: float | None) -> Iterator[str]:
-    """Write the lines of SGLang's block: numbers by its names, and the longest gap, ms."""
+    """Write the lines of SGLang's block.
+
+    Args:
+        result: The numbers, by SGLang's names.
+        max_itl_ms: The longest gap, ms; None: there is none.
+    """
     yield f"{' Serving Benchmark Result ':=^{WIDTH}}"
     yield row("Backend:", result["backend"], "")
     yield row(RATE, result["request_rate"], "")

@@ -11,7 +11,12 @@ from loadgen.util.number_format import UNKNOWN, bounds, four_digits, ms, percent
 
 
 def describe_misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str]:
-    """Describe each limit that is not met, in a line; latencies are from `clock`, due or sent.
+    """Describe each limit that is not met, in a line.
+
+    Args:
+        limits: The SLO.
+        snapshot: What was measured.
+        clock: "due" or "sent", from which latencies start.
 
     Raises:
         BadInput: A limit is not understood.

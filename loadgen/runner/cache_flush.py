@@ -84,6 +84,11 @@ class CacheFlush:
 
 
 def _required(answer: Answer) -> ServerCall:
+    """Return the call.
+
+    Raises:
+        BadInput: It failed.
+    """
     if answer.error is not None:
         raise BadInput(CACHE, f"POST {answer.error}", BUSY_REMEDY)
     return answer.call

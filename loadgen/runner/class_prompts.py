@@ -1,6 +1,7 @@
-"""Prompts of a run whose classes have data sets of their own: one source for each, dealt out by class."""
+"""Prompts of a run whose classes have data sets of their own: one source for each, dealt out by the class of a session.
 
-# Classes without data of their own share the data set of the run, so none of its prompts is sent twice.
+Classes without data of their own share the data set of the run, so none of its prompts is sent twice.
+"""
 
 import hashlib
 import itertools
@@ -56,8 +57,10 @@ def prompts_of_run(
 
 
 def data_of(settings: RunSettings) -> list[tuple[RequestClass, RunSettings]]:
-    """Return the first class with each data set, and the settings of that data set; empty where classes have none."""
-    # Data sets after the first have seeds of their own, so that none begins with the words of another.
+    """Return the first class with each data set, and the settings of that data set; empty where classes have none.
+
+    Data sets after the first have seeds of their own, so that none begins with the words of another.
+    """
     if not any(one.data for one in settings.request_classes):
         return []
     numbers, found = _data_numbers(settings), list[tuple[RequestClass, RunSettings]]()

@@ -1,6 +1,7 @@
-"""Coordinates the part of a run that is on the clock: who carries it out, and takes each step at once."""
+"""Coordinates the part of a run that is on the clock: chooses who carries it out, and has all take each step at once.
 
-# Light to import, as `participant` is.
+Light to import, as `participant` is.
+"""
 
 import logging
 from collections.abc import Awaitable
@@ -32,6 +33,7 @@ def open_participant(settings: RunSettings, *, own_loop: bool = False) -> Abstra
     """Open the participant that carries out one run: the running loop, worker processes, or machines of a cluster.
 
     Args:
+        settings: The settings of the run, checked.
         own_loop: Whether the running loop measures, where one loop is enough.
 
     Raises:
@@ -139,7 +141,11 @@ async def coordinate(
 
 
 def _check_records(settings: RunSettings, flag: str) -> None:
-    """Refuse a pipe or a device for the records: each participant writes a file of its own, and these are joined."""
+    """Refuse a pipe or a device for the records: each participant writes a file of its own, and these are joined.
+
+    Raises:
+        BadInput: It is no regular file.
+    """
     if settings.records is not None and (path := Path(settings.records)).exists() and not path.is_file():
         problem = f"{path} is not a regular file, and several processes cannot write to it together"
         raise BadInput("--records", problem, f"name a file, or leave {flag} out")

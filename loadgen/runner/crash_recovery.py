@@ -26,6 +26,7 @@ def recover_run(file: RecordFile, schedule: DueTimes) -> Measurement:
 
     Args:
         file: The file that holds all records, or into which they were to be joined.
+        schedule: The schedule of the run.
 
     Raises:
         BadInput: A line of a file is no record.
@@ -50,7 +51,10 @@ def recover_worker(job: Job, workers: int, start_ns: int, died: WorkerDied) -> M
     """Recover the part of a participant that died while the clock ran; it is empty where it kept no records.
 
     Args:
+        job: The job of the participant.
         workers: How many loops shared it.
+        start_ns: When the clock started.
+        died: How it died.
     """
     schedule = request_store.schedule(job.folder)
     try:

@@ -1,8 +1,9 @@
-"""A process that finds what a run of random words needs to know of a tokenizer, when it is used for the first time."""
+"""A process that finds what a run of random words needs to know of a tokenizer, when it is used for the first time.
 
-# Parsing a tokenizer takes half a second. It needs no NumPy, so this process begins before the command has imported
-# that. The preparer waits for it, since `fact_cache` lets one process at a time make the facts of a tokenizer. `run()`
-# reads one line, the path of a tokenizer.json.
+Parsing a tokenizer takes half a second. It needs no NumPy, so this process begins before the command has imported
+that. The preparer waits for it, since `fact_cache` lets one process at a time make the facts of a tokenizer. `run()`
+reads one line, the path of a tokenizer.json.
+"""
 
 import os
 import sys

@@ -1,6 +1,7 @@
-"""Groups of participants: workers of one machine, or machines of a cluster. A group is a participant, too."""
+"""Groups of participants: workers of one machine, or machines of a cluster. A group is a participant, too.
 
-# Light to import, as `participant` is.
+Light to import, as `participant` is.
+"""
 
 import asyncio
 from collections.abc import Sequence

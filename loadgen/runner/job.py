@@ -15,17 +15,29 @@ JOURNAL_BYTES = 1 << 28
 
 @dataclass(frozen=True)
 class Job:
-    """What one participant has to do."""
+    """What one participant has to do.
 
-    header: RunHeader  # what the run is; all but where its prompts come from
-    targets: tuple[Target, ...]  # the servers: one, or several that share the requests
-    folder: Path  # where the requests and their due times are written
-    engine_pids: tuple[int, ...] = ()  # the processes of engines that were started for the run
-    records: Path | None = None  # the file to write records to; None: nowhere
-    scraping: ScrapeOrder | None = None  # which servers to scrape for metrics, or None
-    partition: Partition = WHOLE  # which part of the run to carry out
-    sibling_pids: tuple[int, ...] = ()  # the other workers on the same machine
-    preparer_pid: int | None = None  # the process on it that prepares further requests during the run, or None
+    Attributes:
+        header: What the run is; all but where its prompts come from.
+        targets: The servers: one, or several that share the requests.
+        folder: Where the requests and their due times are written.
+        engine_pids: The processes of engines that were started for the run.
+        records: The file to write records to; None: nowhere.
+        scraping: Which servers to scrape for metrics, or None.
+        partition: Which part of the run to carry out.
+        sibling_pids: The other workers on the same machine.
+        preparer_pid: The process on it that prepares further requests during the run, or None.
+    """
+
+    header: RunHeader
+    targets: tuple[Target, ...]
+    folder: Path
+    engine_pids: tuple[int, ...] = ()
+    records: Path | None = None
+    scraping: ScrapeOrder | None = None
+    partition: Partition = WHOLE
+    sibling_pids: tuple[int, ...] = ()
+    preparer_pid: int | None = None
 
     @property
     def settings(self) -> RunSettings:

@@ -31,22 +31,27 @@ MAX_LAST_SCRAPES_OF_DEPARTURES = 30  # and may take longer to stop what nobody w
 
 
 class FoundSource(NamedTuple):
-    """A source that has answered."""
+    """A source that has answered.
+
+    Attributes:
+        source: The source.
+        block: The unit of the server's prefix cache, if the answer says it.
+    """
 
     source: Source
-    block: CacheBlock | None = None  # the unit of the server's prefix cache, if the answer says it
+    block: CacheBlock | None = None
 
 
 class MetricsScraper:
     """A process that scrapes server metrics once a second, as long as the context.
 
+    It is no thread, which would share the interpreter's lock with the loop that measures. The process writes scrapes to
+    a file, so that the loop reads two messages of it in a run, both off the clock. Where it fails or dies, the run goes
+    on.
+
     Args:
         order: What to scrape; None: nothing, and there is no process.
     """
-
-    # It is no thread, which would share the interpreter's lock with the loop that measures. The process writes scrapes
-    # to a file, so that the loop reads two messages of it in a run, both off the clock. Where it fails or dies, the run
-    # goes on.
 
     def __init__(self, order: ScrapeOrder | None) -> None:
         self._order = order
@@ -90,6 +95,7 @@ async def scrape_order(settings: RunSettings, folder: Path, *, simulated: bool =
 
     Args:
         settings: Resolved, with the URL at which the server answers.
+        folder: The folder of the run.
         simulated: Whether it is loadgen's simulator, started for the run, which is known to have metrics and no GPU.
 
     Raises:

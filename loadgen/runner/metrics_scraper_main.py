@@ -1,8 +1,9 @@
-"""The metrics scraper process: scrapes server metrics once a second, so that no measuring process has to."""
+"""The metrics scraper process: scrapes server metrics once a second, so that no measuring process has to.
 
-# `python -m loadgen.runner.metrics_scraper_main` reads messages, a ScrapeOrder each. After it come the lines `first`
-# and `last`; it answers None to each once it is done, and scrapes every second in between. It writes each scrape to a
-# file at once, so that scrapes outlive every process.
+`python -m loadgen.runner.metrics_scraper_main` reads messages, a ScrapeOrder each. After it come the lines `first`
+and `last`; it answers None to each once it is done, and scrapes every second in between. It writes each scrape to a
+file at once, so that scrapes outlive every process.
+"""
 
 import asyncio
 import contextlib
@@ -33,7 +34,10 @@ class Scraper:
     """Scrapes all sources at once, time after time.
 
     Args:
+        sources: Where the servers' metrics are.
+        nvml: This machine's GPUs, if they are to be read.
         file: Where to write each scrape, as a line.
+        last_scrapes: As in a `ScrapeOrder`.
     """
 
     def __init__(self, sources: tuple[Source, ...], nvml: Nvml | None, file: BinaryIO, last_scrapes: int) -> None:

@@ -1,6 +1,7 @@
-"""Participants of a run, which take the same steps: a loop in this process, a proxy of one elsewhere, or a group."""
+"""Participants of a run: a loop in this process, a proxy of one elsewhere, or a group of them. All take the same steps.
 
-# Light to import, so that a command can start its workers first and import the rest meanwhile.
+Light to import, so that a command can start its workers first and import the rest meanwhile.
+"""
 
 import asyncio
 from abc import abstractmethod
@@ -21,9 +22,13 @@ STEPS = ("check_ready", "warm_up", "connect", "carry_out")  # in their order, af
 
 
 class Participant(Protocol):
-    """Carries out a job, step by step; each step is awaited before the next one."""
+    """Carries out a job, step by step; each step is awaited before the next one.
 
-    workers: int = 1  # how many loops on each machine share the job
+    Attributes:
+        workers: How many loops on each machine share the job.
+    """
+
+    workers: int = 1
 
     @property
     def pid(self) -> int | None:

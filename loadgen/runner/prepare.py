@@ -1,6 +1,7 @@
-"""The preparer as the process sees it that starts it: has the requests of a run made while other processes connect."""
+"""The preparer as the process sees it that starts it: has the requests of a run made while other processes connect.
 
-# Light to import, so that a command can start that process first and import the rest meanwhile.
+Light to import, so that a command can start that process first and import the rest meanwhile.
+"""
 
 import time
 from typing import TYPE_CHECKING

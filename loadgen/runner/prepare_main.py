@@ -1,9 +1,10 @@
-"""The preparer process: writes the requests of a run to its folder."""
+"""The preparer process: writes the requests of a run to its folder.
 
-# `python -m loadgen.runner.prepare_main` reads messages, a PrepareOrder each, and answers with messages: the number of
-# requests written so far, and then None, or the error that stopped it. Where further requests are wanted while the
-# clock runs, that was the last order: each further message is the row that the run has reached, and requests are
-# written until enough lie ahead of it.
+`python -m loadgen.runner.prepare_main` reads messages, a PrepareOrder each, and answers with messages: the number of
+requests written so far, and then None, or the error that stopped it. Where further requests are wanted while the clock
+runs, that was the last order: each further message is the row that the run has reached, and requests are written until
+enough lie ahead of it.
+"""
 
 import contextlib
 import errno
@@ -42,28 +43,45 @@ logger = logging.getLogger("loadgen")
 
 @dataclass(frozen=True)
 class PrepareOrder:
-    """Which requests to prepare."""
+    """Which requests to prepare.
 
-    settings: RunSettings  # the settings of the run, resolved
-    target: Target  # the server, which decides the form of a request
-    count: int  # how many, as far as that is known
+    Attributes:
+        settings: The settings of the run, resolved.
+        target: The server, which decides the form of a request.
+        count: How many, as far as that is known.
+        folder: Where to write them.
+        template_tokens: Tokens that the chat template adds to a prompt; None: unknown before the run.
+        further: Whether more of them are wanted while the clock runs, as far as the data set has any.
+        cache_block: The unit of the server's prefix cache.
+    """
+
+    settings: RunSettings
+    target: Target
+    count: int
     folder: Path
-    # tokens that the chat template adds to a prompt; None: unknown before the run
     template_tokens: TemplateTokens | None = None
-    further: bool = False  # whether more of them are wanted while the clock runs, as far as the data set has any
-    cache_block: CacheBlock = CacheBlock()  # the unit of the server's prefix cache
+    further: bool = False
+    cache_block: CacheBlock = CacheBlock()
 
 
 class FurtherPrompts:
-    """Appends prompts to the requests of a closed loop that time alone bounds, some way ahead of it."""
+    """Appends prompts to the requests of a closed loop that time alone bounds, some way ahead of it.
+
+    Args:
+        folder: Where the requests lie.
+        body: Turns a prompt into the bytes of a request's body.
+        prompts: What follows those of the run.
+        prepared: How many requests there are.
+        known: The marks of those, and of all warm-up requests.
+    """
 
     def __init__(
         self,
         folder: Path,
-        body: Callable[[Prompt], bytes],  # turns a prompt into the bytes of a request's body
-        prompts: Iterator[Prompt],  # what follows those of the run
-        prepared: int,  # how many requests there are
-        known: set[int],  # the marks of those, and of all warm-up requests
+        body: Callable[[Prompt], bytes],
+        prompts: Iterator[Prompt],
+        prepared: int,
+        known: set[int],
     ) -> None:
         self._folder, self._body, self._prompts = folder, body, prompts
         self._count, self._known = prepared, known
@@ -164,6 +182,11 @@ def prepare(
 
 @contextlib.contextmanager
 def _room_for(count: int, folder: Path) -> Iterator[None]:
+    """Refuse requests for which there is no room.
+
+    Raises:
+        BadInput: The block has found no room for them.
+    """
     try:
         yield
     except OSError as error:

@@ -20,22 +20,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PromptSource:
-    """The prompts of a data set, with what the server is expected to count of each."""
+    """The prompts of a data set, with what the server is expected to count of each.
 
-    prompts: Iterator[Prompt]  # each of them once
-    origin: Callable[[], dict[str, Any]]  # called after the last prompt: where they come from, as JSON
-    count: int  # how many there are to be, of sessions or of prompts
-    beyond: Callable[[int], Iterator[Prompt]]  # called with a number of prompts: what the data set has after so many
-    of_sessions: bool = False  # whether `count` is a number of sessions, whatever the number of their turns
-    # a prompt of each distinct prefix alone, where the prompts have prefixes in common
+    Attributes:
+        prompts: Each of them once.
+        origin: Called after the last prompt: where they come from, as JSON.
+        count: How many there are to be, of sessions or of prompts.
+        beyond: Called with a number of prompts: what the data set has after so many.
+        of_sessions: Whether `count` is a number of sessions, whatever the number of their turns.
+        prefixes: A prompt of each distinct prefix alone, where the prompts have prefixes in common.
+        ends: Tokenizes the prompts as the server does; None: there is no tokenizer.
+    """
+
+    prompts: Iterator[Prompt]
+    origin: Callable[[], dict[str, Any]]
+    count: int
+    beyond: Callable[[int], Iterator[Prompt]]
+    of_sessions: bool = False
     prefixes: Iterator[Prompt] = iter(())
-    ends: "TokenEnds | None" = None  # tokenizes the prompts as the server does; None: there is no tokenizer
+    ends: "TokenEnds | None" = None
 
     @classmethod
     def of(
         cls, dataset: Dataset, settings: RunSettings, target: Target, count: int, *, salt: str | None = None
     ) -> "PromptSource":
         """Take the prompts of a caller's data set, which says itself what it knows of the server's counts.
+
+        Args:
+            dataset: The data set.
+            settings: The settings of the run.
+            target: The server.
+            count: How many are due, as far as that is known beforehand.
+            salt: The salt of the prompts; None: they have none.
 
         Raises:
             BadInput: The settings want prompts made to the server's measure, or a form that they cannot have.
@@ -59,14 +75,21 @@ class PromptSource:
         cls,
         settings: RunSettings,
         target: Target,
-        count: int,  # how many are due, as far as that is known beforehand
-        # tokens that the chat template adds to a prompt; None: unknown before the run
+        count: int,
         template_tokens: TemplateTokens | None = None,
         *,
-        asks: bool = True,  # whether the server may be asked for them
+        asks: bool = True,
         salt: str | None = None,
     ) -> "PromptSource":
         """Open the data set that the settings name.
+
+        Args:
+            settings: The settings of the run.
+            target: The server.
+            count: How many are due, as far as that is known beforehand.
+            template_tokens: Tokens that the chat template adds to a prompt; None: unknown before the run.
+            asks: Whether the server may be asked for them.
+            salt: The salt of the prompts; None: they have none.
 
         Raises:
             BadInput: The settings cannot be met.
@@ -133,7 +156,11 @@ class PromptSource:
 
 
 class ClassCounts:
-    """Counts the prompts of a run by their class."""
+    """Counts the prompts of a run by their class.
+
+    Args:
+        settings: The settings of the run.
+    """
 
     def __init__(self, settings: RunSettings) -> None:
         self._names = [one.name for one in settings.request_classes]

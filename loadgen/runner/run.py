@@ -127,6 +127,8 @@ async def serving(
     """Open the server that settings name: probe it, or start its engines and stop them after the context.
 
     Args:
+        asked: The settings, checked.
+        on_progress: Called a few times a second.
         own_data: Whether the prompts are those of the caller, so that no data set need be opened meanwhile.
 
     Raises:
@@ -152,7 +154,11 @@ def _cache_block(settings: RunSettings, scraping: ScrapeOrder | None) -> CacheBl
 
 
 def _check_data(settings: RunSettings) -> None:
-    """Refuse data sets and a tokenizer that cannot be used, as far as this is seen without opening them."""
+    """Refuse data sets and a tokenizer that cannot be used, as far as this is seen without opening them.
+
+    Raises:
+        BadInput: It does not exist, or a setting has no effect on it.
+    """
     classes = settings.request_classes
     if not all(one.data for one in classes) or not classes:
         datasets.check(settings)

@@ -108,7 +108,14 @@ def read(path: str | Path) -> list[dict[str, Any]]:
 
 @contextlib.contextmanager
 def whole(where: str) -> Iterator[None]:
-    """Refuse, in the block, a result in which something is missing that it had when it was saved."""
+    """Refuse, in the block, a result in which something is missing that it had when it was saved.
+
+    Args:
+        where: It was read.
+
+    Raises:
+        BadInput: Something is missing.
+    """
     try:
         yield
     except (ArithmeticError, AttributeError, BadInput, LookupError, TypeError, ValueError) as error:

@@ -27,15 +27,25 @@ OWNER = "loadgen-simulator"  # the owner of the simulator's model, also where it
 
 @dataclass(frozen=True)
 class Server:
-    """A server, or several that share the requests of a run."""
+    """A server, or several that share the requests of a run.
 
-    settings: RunSettings  # the run's settings, with what the server decides filled in
-    model: str  # the model's name in requests
-    about: dict[str, Any] = field(default_factory=dict)  # facts for the result
-    simulated: bool = False  # whether it is loadgen's simulator
-    processes: tuple[Any, ...] = ()  # the engines started for the run, one for each target
-    template_tokens: TemplateTokens | None = None  # tokens that its chat template adds to a prompt; None: unknown
-    models: tuple[str, ...] = ()  # the models that it lists
+    Attributes:
+        settings: The run's settings, with what the server decides filled in.
+        model: The model's name in requests.
+        about: Facts for the result.
+        simulated: Whether it is loadgen's simulator.
+        processes: The engines started for the run, one for each target.
+        template_tokens: Tokens that its chat template adds to a prompt; None: unknown.
+        models: The models that it lists.
+    """
+
+    settings: RunSettings
+    model: str
+    about: dict[str, Any] = field(default_factory=dict)
+    simulated: bool = False
+    processes: tuple[Any, ...] = ()
+    template_tokens: TemplateTokens | None = None
+    models: tuple[str, ...] = ()
 
     async def flush(self) -> list[str]:
         """Empty the caches of its engines before another run: a small data set repeats its prompts.
@@ -140,9 +150,11 @@ async def _first_answer(base: str, settings: RunSettings, on_progress: OnProgres
 
 
 def _require_models_of_classes(settings: RunSettings, base: str, listed: Sequence[str]) -> None:
-    """Refuse a class that asks a model by its name which the server does not list."""
-    # A server that lists nothing may have it. So may one that is asked for adapters (`--lora-modules`): it may load
-    # them when they are first asked for, or get their names in another field.
+    """Refuse a class that asks a model by its name which the server does not list.
+
+    A server that lists nothing may have it. So may one that is asked for adapters (`--lora-modules`): it may load them
+    when they are first asked for, or get their names in another field.
+    """
     fields = (endpoints.find(settings).adapter_field, *(settings.extra_body or ()))
     for one in settings.request_classes if settings.classes and LORA_PATH not in fields else ():
         if one.model is not None and listed and one.model not in listed:
@@ -182,6 +194,11 @@ async def _version(base: str, settings: RunSettings) -> str | None:
 
 
 def _refuse_twins(each: Sequence[RunSettings]) -> None:
+    """Refuse a server that is named twice.
+
+    Raises:
+        BadInput: Naming it.
+    """
     seen = set()
     for alone in each:
         url = target.base_url(alone)

@@ -31,6 +31,9 @@ class ServerCalls:
     Args:
         settings: Resolved, with the URLs at which the servers answer.
         running: Returns how many requests the servers run now, None if that is unknown; None: they have no metrics.
+
+    Attributes:
+        made: The calls so far, in their order.
     """
 
     def __init__(self, settings: RunSettings, running: Callable[[], float | None] | None) -> None:
@@ -40,7 +43,7 @@ class ServerCalls:
         self._profiled: list[str] = []  # whose profiler is running
         self._waiting: asyncio.Task[None] | None = None
         self._flush = CacheFlush(partial(self._send, "before"))
-        self.made: list[ServerCall] = []  # the calls so far, in their order
+        self.made: list[ServerCall] = []
 
     async def __aenter__(self) -> Self:
         """Make the calls before the run.

@@ -82,10 +82,15 @@ def _simulator_flags(classes: Sequence[RequestClass]) -> list[str]:
 
 @dataclass(frozen=True)
 class EngineSession:
-    """Ready replicas of an engine."""
+    """Ready replicas of an engine.
+
+    Attributes:
+        engine: The kind of engine.
+        processes: The server process of each replica.
+    """
 
     engine: Any
-    processes: tuple[Any, ...]  # the server process of each replica
+    processes: tuple[Any, ...]
 
     async def server(self, settings: RunSettings) -> Server:
         """Return the replicas as the server of a run with these settings.
@@ -166,6 +171,11 @@ async def start_engines(
 
 
 async def _stop_replicas(starting: "Sequence[asyncio.Future[Any]]") -> None:
+    """Stop the replicas that have started, and cancel the others.
+
+    Raises:
+        EngineError: A replica is not stopped completely.
+    """
     for each in starting:
         each.cancel()
     started = await asyncio.gather(*starting, return_exceptions=True)
@@ -180,6 +190,7 @@ def settings_for_engine(processes: Sequence[Any], settings: RunSettings, *, simu
 
     Args:
         processes: The servers, or their launches; all have the same model.
+        settings: The user's settings of the run.
         simulated: Whether the engine is the simulator; its runs get a limit if they have none.
     """
     process = processes[0]

@@ -1,6 +1,7 @@
-"""`StopConditions`: whether the progress of a run meets a condition of `--stop-when`."""
+"""`StopConditions`: whether the progress of a run meets a condition of `--stop-when`.
 
-# Light to import, as `participant` is.
+Light to import, as `participant` is.
+"""
 
 import math
 from collections import deque
@@ -18,6 +19,9 @@ START = Progress("running")  # nothing has happened
 
 class StopConditions:
     """Looks at the progress of a run once a second, so that conditions cost nothing per request.
+
+    Args:
+        settings: For the conditions.
 
     Raises:
         BadInput: A condition is invalid.

@@ -1,9 +1,10 @@
-"""The worker process: carries out one partition of a run in its own event loop, and draws nothing."""
+"""The worker process: carries out one partition of a run in its own event loop, and draws nothing.
 
-# `python -m loadgen.runner.worker_main` reads messages: ("begin", job), then the further STEPS of a participant, each a
-# name and arguments. Each step is answered with the progress after it, and with its result or its error. ("stop",
-# reason) and ("abort", reason) may come at any time and have no answer. In between the process sends its progress
-# several times a second, as long as the other side reads it.
+`python -m loadgen.runner.worker_main` reads messages: ("begin", job), then the further STEPS of a participant, each a
+name and arguments. Each step is answered with the progress after it, and with its result or its error. ("stop", reason)
+and ("abort", reason) may come at any time and have no answer. In between the process sends its progress several times a
+second, as long as the other side reads it.
+"""
 
 import asyncio
 import sys
@@ -44,7 +45,11 @@ async def work(job: Job, commands: asyncio.StreamReader, writer: PipeWriter) -> 
 async def handle_commands(
     runner: LoopRunner, commands: asyncio.StreamReader, steps: "asyncio.Queue[tuple[Any, ...] | None]"
 ) -> None:
-    """Pass commands on to a runner, and steps into a queue; abort, and put None there, when the commands end."""
+    """Pass commands on to a runner, and steps into a queue; abort, and put None there, when the commands end.
+
+    Raises:
+        ValueError: It is neither a command nor a step.
+    """
     while line := await commands.readline():
         match child_process.decode(line):
             case "stop", reason:

@@ -1,6 +1,7 @@
-"""Workers: processes that share the requests of a run, each with an event loop of its own."""
+"""Workers: processes that share the requests of a run, each with an event loop of its own.
 
-# Light to import, as `participant` is.
+Light to import, as `participant` is.
+"""
 
 import asyncio
 import contextlib
@@ -84,9 +85,11 @@ def warn_of_cores(workers: int) -> None:
 
 
 def worker_count(settings: RunSettings) -> int:
-    """Return how many workers share a run with these settings, which have been checked."""
-    # auto: one for each core but one, which is left to the command, to the kernel's part in the network and to a server
-    # on this machine; no more than there are requests to share, or than `MAX_AUTO_WORKERS`.
+    """Return how many workers share a run with these settings, which have been checked.
+
+    auto: one for each core but one, which is left to the command, to the kernel's part in the network and to a server
+    on this machine; no more than there are requests to share, or than `MAX_AUTO_WORKERS`.
+    """
     if settings.workers != "auto":
         return int(settings.workers)
     if settings.capture is not None:  # one process keeps the responses

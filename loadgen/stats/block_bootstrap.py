@@ -1,8 +1,9 @@
-"""Circular block bootstrap of ratios of sums over a series of dependent observations."""
+"""Circular block bootstrap of ratios of sums over a series of dependent observations.
 
-# Observations that follow each other depend on each other, so blocks of neighbours are resampled instead of single
-# observations (Kuensch, Ann. Stat. 17, 1989), from the series taken as a circle (Politis and Romano, in: Exploring the
-# Limits of Bootstrap, 1992).
+Observations that follow each other depend on each other, so blocks of neighbours are resampled instead of single
+observations (Kuensch, Ann. Stat. 17, 1989), from the series taken as a circle (Politis and Romano, in: Exploring the
+Limits of Bootstrap, 1992).
+"""
 
 import math
 
@@ -17,18 +18,21 @@ ROUNDING = 1e-12  # relative differences up to this are rounding errors
 
 def block_length(
     count: int,
-    concurrency: float,  # observations under way at once, on average
+    concurrency: float,
     *series: Floats,
 ) -> int:
     """Return the block length: the largest of three bounds on how far observations depend on each other.
 
+    - Twice the number of observations that are under way at once, and the cube root of the series, up to its length.
+    - Twice the length that Politis and White give for the autocorrelations of each series. Their length minimizes the
+      mean squared error of the variance; twice as long makes a variance that is too small rarer: of simulated queues
+      that are alike, fewer differ significantly.
+
     Args:
+        count: Number of observations.
+        concurrency: Observations under way at once, on average.
         series: Values of each observation, shape (count,), in order; NaN where there is none.
     """
-    # - Twice the number of observations that are under way at once, and the cube root of the series, up to its length.
-    # - Twice the length that Politis and White give for the autocorrelations of each series. Their length minimizes the
-    #   mean squared error of the variance; twice as long makes a variance that is too small rarer: of simulated queues
-    #   that are alike, fewer differ significantly.
     known = min(count, math.ceil(max(2 * concurrency, math.cbrt(count))))
     return math.ceil(max([known, *(2 * politis_white_length(values) for values in series)]))
 
@@ -36,14 +40,14 @@ def block_length(
 def politis_white_length(series: Floats) -> float:
     """Return the optimal block length of the circular bootstrap by the autocorrelations of a series.
 
+    Politis and White (Econom. Rev. 23, 2004), with the correction of Patton, Politis and White (Econom. Rev. 28, 2009).
+
     Args:
         series: Shape (n,), in order; NaN where there is no value.
 
     Returns:
         1 or more; 1 if the series has no positive autocorrelation.
     """
-    # Politis and White (Econom. Rev. 23, 2004), with the correction of Patton, Politis and White (Econom. Rev. 28,
-    # 2009).
     n = len(series)
     residuals = np.nan_to_num(series - np.nanmean(series)) if not np.isnan(series).all() else np.zeros(n)
     if n < 4 or not residuals.any():
@@ -70,18 +74,25 @@ def enough_blocks(count: int, length: int) -> bool:
 
 
 def resample_ratio(
-    numerator: Floats,  # the numerator of each observation, shape (n,)
-    denominator: Floats,  # the denominator of each observation, shape (n,)
-    length: int,  # the length of a block, in observations, 1 to n
-    seed: int = 0,  # the seed of the random numbers
+    numerator: Floats,
+    denominator: Floats,
+    length: int,
+    seed: int = 0,
 ) -> Floats:
     """Return bootstrap replicates of the ratio of two sums.
+
+    The same number of observations, length and seed draw the same blocks, so several ratios, also of two series whose
+    observations belong together in pairs, are resampled together.
+
+    Args:
+        numerator: The numerator of each observation, shape (n,).
+        denominator: The denominator of each observation, shape (n,).
+        length: The length of a block, in observations, 1 to n.
+        seed: The seed of the random numbers.
 
     Returns:
         Shape (RESAMPLES,); NaN where the denominators sum to 0.
     """
-    # The same number of observations, length and seed draw the same blocks, so several ratios, also of two series whose
-    # observations belong together in pairs, are resampled together.
     count = len(numerator)
     assert 0 < length <= count, "a block goes round the circle once at most"
     begins = np.random.default_rng(seed).integers(count, size=(RESAMPLES, math.ceil(count / length)))
@@ -97,21 +108,30 @@ def resample_ratio(
 def standard_error(replicates: Floats, count: float, length: int) -> tuple[float, float]:
     """Return the standard error of a statistic and its degrees of freedom (Student's).
 
+    As with any sample of b values, resamples of b blocks vary by (b - 1) / b of the true variance, and b blocks leave
+    b - 1 degrees of freedom.
+
     Args:
+        replicates: The replicates of the statistic, shape (RESAMPLES,).
+        count: Number of observations.
         length: The length of a block, in observations; less than `count`.
     """
-    # As with any sample of b values, resamples of b blocks vary by (b - 1) / b of the true variance, and b blocks leave
-    # b - 1 degrees of freedom.
     blocks = count / length
     return float(replicates.std(ddof=1)) * math.sqrt(blocks / (blocks - 1)), blocks - 1
 
 
 def effective_sample_size(
     count: float,
-    independent_variance: float,  # variance that the statistic would have if the observations were independent
-    replicates: Floats,  # the replicates of the statistic, shape (RESAMPLES,)
+    independent_variance: float,
+    replicates: Floats,
 ) -> float:
-    """Return how many independent observations would give a statistic of the same variance; `count` at most."""
+    """Return how many independent observations would give a statistic of the same variance; `count` at most.
+
+    Args:
+        count: Number of observations.
+        independent_variance: Variance that the statistic would have if the observations were independent.
+        replicates: The replicates of the statistic, shape (RESAMPLES,).
+    """
     variance = float(replicates.var())
     if variance <= (ROUNDING * float(replicates.mean())) ** 2:  # all observations are equal
         return count

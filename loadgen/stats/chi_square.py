@@ -1,6 +1,7 @@
-"""Quantiles of the chi-square distribution, from the series of the incomplete gamma function."""
+"""Quantiles of the chi-square distribution, from the series of the incomplete gamma function.
 
-# SciPy is not installed by default, so they are computed here (Press et al., Numerical Recipes, 3rd ed., 6.2).
+SciPy is not installed by default, so they are computed here (Press et al., Numerical Recipes, 3rd ed., 6.2).
+"""
 
 import math
 from functools import lru_cache

@@ -25,34 +25,47 @@ class Adjustment(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """The difference of a treatment from a reference."""
+    """The difference of a treatment from a reference.
 
-    effect: float  # the estimate
-    sd: float  # its standard error; NaN or infinite if the values do not tell it
-    df: int  # degrees of freedom of the standard error
-    adjustment: Adjustment = Adjustment.NONE  # what was done about disturbed values
-    # whether the standard error bounds the effect on that side
+    Attributes:
+        effect: The estimate.
+        sd: Its standard error; NaN or infinite if the values do not tell it.
+        df: Degrees of freedom of the standard error.
+        adjustment: What was done about disturbed values.
+        bounded_below, bounded_above: Whether the standard error bounds the effect on that side.
+    """
+
+    effect: float
+    sd: float
+    df: int
+    adjustment: Adjustment = Adjustment.NONE
     bounded_below: bool = True
     bounded_above: bool = True
 
 
 class DisturbedLayout:
-    """Values of treatments in blocks, with the disturbance of each value."""
+    """Values of treatments in blocks, with the disturbance of each value.
 
-    # A difference is estimated in the first of these ways that the values allow:
-    #
-    # 1. No value is disturbed: a two-way layout.
-    # 2. Slopes leave MIN_DF degrees of freedom: a slope of the disturbance for each treatment is taken out.
-    # 3. The undisturbed values determine the difference: the disturbed ones are left out.
-    # 4. All values count as they are. Their noise is that of these values alone, unless it was higher before. A
-    #    disturbance lowers a value, so the treatment that was disturbed more often is not bounded above, and the other
-    #    one, compared with it, not below.
+    A difference is estimated in the first of these ways that the values allow:
+
+    1. No value is disturbed: a two-way layout.
+    2. Slopes leave MIN_DF degrees of freedom: a slope of the disturbance for each treatment is taken out.
+    3. The undisturbed values determine the difference: the disturbed ones are left out.
+    4. All values count as they are. Their noise is that of these values alone, unless it was higher before. A
+       disturbance lowers a value, so the treatment that was disturbed more often is not bounded above, and the other
+       one, compared with it, not below.
+
+    Args:
+        values: Shape (treatments, blocks); NaN where a treatment has no value.
+        disturbance: Of each value, same shape, 0 where there is none; None: none at all.
+        prior: The noise of earlier values; None: unknown.
+    """
 
     def __init__(
         self,
-        values: Floats,  # shape (treatments, blocks); NaN where a treatment has no value
-        disturbance: Floats | None = None,  # of each value, same shape, 0 where there is none; None: none at all
-        prior: Noise | None = None,  # the noise of earlier values; None: unknown
+        values: Floats,
+        disturbance: Floats | None = None,
+        prior: Noise | None = None,
     ) -> None:
         self._values, self._prior = values, prior
         present = ~np.isnan(values)

@@ -4,15 +4,21 @@ import math
 
 
 def one_sided_p(
-    # in the group
     failures: int,
     trials: int,
-    # in the group and outside it
     all_failures: int,
     all_trials: int,
 ) -> float:
-    """Return the one-sided p-value of Fisher's exact test: the upper tail of a hypergeometric distribution."""
-    # This is the chance that `failures` or more of `all_failures` failures fall into a group if they fall at random.
+    """Return the one-sided p-value of Fisher's exact test: the upper tail of a hypergeometric distribution.
+
+    This is the chance that `failures` or more of `all_failures` failures fall into a group if they fall at random.
+
+    Args:
+        failures: In the group.
+        trials: In the group.
+        all_failures: In the group and outside it.
+        all_trials: In the group and outside it.
+    """
 
     def log_ways(n: int, k: int) -> float:
         return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

@@ -1,21 +1,22 @@
-"""Group-sequential comparison of several treatments with a reference, block by block."""
+"""Group-sequential comparison of several treatments with a reference, block by block.
 
-# It decides which treatments are better than the reference by more than a minimum effect. A block holds one value of
-# each treatment. Values are compared by their logarithms, so effects are ratios; a logarithm is taken to be the sum of
-# the treatment's level, the block's level, and independent normal noise of the same size for all treatments. After each
-# block from the second to the last one, an interim analysis (a look) decides what it can:
-#
-# - The chance of a false rejection is spent over the looks by the O'Brien-Fleming type function of Lan and DeMets
-#   (Biometrika 70, 1983): little at first, nearly all at the last look. The boundaries for known noise follow from the
-#   recursion of Armitage, McPherson and Rowe (J. R. Stat. Soc. A 132, 1969); for estimated noise Student's quantile at
-#   SPENT of the boundary's nominal level is used.
-# - The noise is pooled with what earlier comparisons have found (`Noise.with_prior`), so that the first looks, which
-#   have few values, can decide where the evidence is plain.
-# - Over the treatments it is controlled by Holm's procedure (`loadgen.stats.holm`) at each look, as Ye, Li, Liu and Yao
-#   (Stat. Med. 32, 2013) do it.
-#
-# So the chance of calling any treatment better that is not better by more than the minimum effect is at most 1 -
-# confidence.
+It decides which treatments are better than the reference by more than a minimum effect. A block holds one value of each
+treatment. Values are compared by their logarithms, so effects are ratios; a logarithm is taken to be the sum of the
+treatment's level, the block's level, and independent normal noise of the same size for all treatments. After each block
+from the second to the last one, an interim analysis (a look) decides what it can:
+
+- The chance of a false rejection is spent over the looks by the O'Brien-Fleming type function of Lan and DeMets
+  (Biometrika 70, 1983): little at first, nearly all at the last look. The boundaries for known noise follow from the
+  recursion of Armitage, McPherson and Rowe (J. R. Stat. Soc. A 132, 1969); for estimated noise Student's quantile at
+  SPENT of the boundary's nominal level is used.
+- The noise is pooled with what earlier comparisons have found (`Noise.with_prior`), so that the first looks, which have
+  few values, can decide where the evidence is plain.
+- Over the treatments it is controlled by Holm's procedure (`loadgen.stats.holm`) at each look, as Ye, Li, Liu and Yao
+  (Stat. Med. 32, 2013) do it.
+
+So the chance of calling any treatment better that is not better by more than the minimum effect is at most
+1 - confidence.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -52,12 +53,19 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The design of a comparison."""
+    """The design of a comparison.
 
-    least_effect: float = 0.01  # by how much a treatment must be better, as a share: 0.01 is 1 %
-    confidence: float = 0.95  # the chance that no treatment is called better that is not
-    first: int = 2  # number of blocks at the first look, 2 or more
-    last: int = 7  # number of blocks at the last look, which decides everything
+    Attributes:
+        least_effect: By how much a treatment must be better, as a share: 0.01 is 1 %.
+        confidence: The chance that no treatment is called better that is not.
+        first: Number of blocks at the first look, 2 or more.
+        last: Number of blocks at the last look, which decides everything.
+    """
+
+    least_effect: float = 0.01
+    confidence: float = 0.95
+    first: int = 2
+    last: int = 7
 
     @property
     def looks(self) -> tuple[int, ...]:
@@ -67,15 +75,23 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The effect of a treatment against the reference, as ratios less 1: 0.02 is 2 % more."""
+    """The effect of a treatment against the reference, as ratios less 1: 0.02 is 2 % more.
 
-    decision: Decision  # what has been decided
-    effect: float  # the estimate
-    # confidence bounds, at the level that the look leaves for this treatment
+    Attributes:
+        decision: What has been decided.
+        effect: The estimate.
+        low: Lower confidence bound, at the level that the look leaves for this treatment.
+        high: Upper confidence bound, at the same level.
+        blocks: Number of blocks that were compared.
+        adjustment: What was done about disturbed values.
+    """
+
+    decision: Decision
+    effect: float
     low: float
     high: float
-    blocks: int  # number of blocks that were compared
-    adjustment: Adjustment = Adjustment.NONE  # what was done about disturbed values
+    blocks: int
+    adjustment: Adjustment = Adjustment.NONE
 
     @property
     def inverted(self) -> Self:
@@ -90,11 +106,17 @@ def spent(alpha: float, fraction: float) -> float:
 
 @lru_cache(maxsize=256)
 def boundaries(
-    alpha: float,  # one-sided
-    looks: tuple[int, ...],  # number of blocks at each look, ascending; the last is the number of all blocks
+    alpha: float,
+    looks: tuple[int, ...],
 ) -> tuple[float, ...]:
-    """Return the standard normal quantile that must be exceeded at each look."""
-    # Without any effect, the chance to exceed one of them is `alpha`.
+    """Return the standard normal quantile that must be exceeded at each look.
+
+    Without any effect, the chance to exceed one of them is `alpha`.
+
+    Args:
+        alpha: One-sided.
+        looks: Number of blocks at each look, ascending; the last is the number of all blocks.
+    """
     crossed, found = 0.0, []
     # Distribution of the sum of differences that has not crossed yet, scaled to variance 1 at the last look.
     sums, mass, before = np.zeros(1), np.ones(1), 0.0
@@ -133,16 +155,21 @@ def _density(z: Floats) -> Floats:
 
 
 def compare(
-    # values of each treatment (above 0), one per block from the first on. A treatment that has been decided may lack
-    # the blocks after that.
     runs: Mapping[str, Sequence[float]],
-    reference: str,  # the treatment that the others are compared with
+    reference: str,
     plan: Plan,
-    prior: Noise | None = None,  # the noise of earlier comparisons; None: unknown
-    # what lowered each value, 0 where nothing did; see `DisturbedLayout`. None: nothing did.
+    prior: Noise | None = None,
     disturbances: Mapping[str, Sequence[float]] | None = None,
 ) -> dict[str, Comparison]:
     """Compare treatments with a reference at every look so far, and decide what can be decided.
+
+    Args:
+        runs: Values of each treatment (above 0), one per block from the first on. A treatment that has been decided
+            may lack the blocks after that.
+        reference: The treatment that the others are compared with.
+        plan: The design.
+        prior: The noise of earlier comparisons; None: unknown.
+        disturbances: What lowered each value, 0 where nothing did; see `DisturbedLayout`. None: nothing did.
 
     Returns:
         The comparison of every other treatment at its last look, in the order of `runs`. Before the first look all are
@@ -187,17 +214,31 @@ def table(runs: Mapping[str, Sequence[float]]) -> Floats:
 
 
 def detectable_effect(
-    noise: Noise,  # the noise of one value's logarithm, as known before
-    arms: int,  # number of treatments besides the reference. One of them alone is taken to be better.
+    noise: Noise,
+    arms: int,
     plan: Plan,
 ) -> float:
-    """Return the detectable effect, as a share: the one that is found with a chance of POWER if all blocks are run."""
-    # It holds for the upper bound of the noise, since few values may have shown less noise than there is.
+    """Return the detectable effect, as a share: the one that is found with a chance of POWER if all blocks are run.
+
+    It holds for the upper bound of the noise, since few values may have shown less noise than there is.
+
+    Args:
+        noise: The noise of one value's logarithm, as known before.
+        arms: Number of treatments besides the reference. One of them alone is taken to be better.
+        plan: The design.
+    """
     return math.expm1(math.log1p(plan.least_effect) + _needed_sds(noise, arms, plan) * math.sqrt(2 / plan.last))
 
 
 def blocks_needed(effect: float, noise: Noise, arms: int, plan: Plan) -> int | None:
-    """Return about how many blocks show an effect, as a share, with a chance of POWER; None if no number does."""
+    """Return about how many blocks show an effect with a chance of POWER; None if no number does.
+
+    Args:
+        effect: The effect, as a share.
+        noise: The noise of one value's logarithm.
+        arms: Number of treatments besides the reference.
+        plan: The design.
+    """
     beyond = math.log1p(effect) - math.log1p(plan.least_effect)
     if beyond <= 0 or not noise.df:
         return None

@@ -4,13 +4,19 @@ from collections.abc import Iterable
 
 
 class StepDown:
-    """Tests hypotheses one after another, in order of decreasing evidence."""
+    """Tests hypotheses one after another, in order of decreasing evidence.
+
+    Args:
+        alpha: Family-wise error rate.
+        count: Number of hypotheses in the family.
+        rejected: How many of them were rejected before; they pass their share on to the others.
+    """
 
     def __init__(
         self,
-        alpha: float,  # family-wise error rate
-        count: int,  # number of hypotheses in the family
-        rejected: int = 0,  # how many of them were rejected before; they pass their share on to the others
+        alpha: float,
+        count: int,
+        rejected: int = 0,
     ) -> None:
         self._alpha, self._count, self._rejected, self._stopped = alpha, count, rejected, False
 
@@ -20,7 +26,11 @@ class StepDown:
         return self._alpha / (self._count - self._rejected)
 
     def test(self, significant: bool) -> bool:
-        """Test the next hypothesis: it is rejected unless one before it was not."""
+        """Test the next hypothesis: it is rejected unless one before it was not.
+
+        Args:
+            significant: Whether it is significant at `level`.
+        """
         if not significant:
             self._stopped = True
         elif not self._stopped:

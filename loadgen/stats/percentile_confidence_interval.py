@@ -1,10 +1,11 @@
-"""Order statistics: the sample size that a percentile needs, and the confidence interval of a percentile."""
+"""Order statistics: the sample size that a percentile needs, and the confidence interval of a percentile.
 
-# Both follow from the binomial distribution of how many of n independent values lie below a percentile, whatever the
-# distribution of the values is (e.g. David and Nagaraja, Order Statistics, 2003, section 7.1). Requests that wait in
-# one queue are not independent: for 1,000 requests to the simulator's scheduler with 8 slots, the interval of the p99
-# TTFT holds in 97 % of runs at 30 % of capacity, in 73 % at 60 %, in 38 % at 80 %. Gaps between tokens are not
-# independent either, because all streams share the engine's steps.
+Both follow from the binomial distribution of how many of n independent values lie below a percentile, whatever the
+distribution of the values is (e.g. David and Nagaraja, Order Statistics, 2003, section 7.1). Requests that wait in one
+queue are not independent: for 1,000 requests to the simulator's scheduler with 8 slots, the interval of the p99 TTFT
+holds in 97 % of runs at 30 % of capacity, in 73 % at 60 %, in 38 % at 80 %. Gaps between tokens are not independent
+either, because all streams share the engine's steps.
+"""
 
 import math
 from bisect import bisect_left
@@ -16,7 +17,11 @@ _LARGE_VARIANCE = 100.0
 
 
 class SortedValues(Protocol):
-    """Values that can be read by their rank, as a histogram can."""
+    """Values that can be read by their rank, as a histogram can.
+
+    Attributes:
+        count: Number of values.
+    """
 
     @property
     def count(self) -> int: ...  # noqa: D102
@@ -48,6 +53,7 @@ def interval(values: SortedValues, p: float) -> tuple[float | None, float | None
     """Return the confidence interval of the `p`-th percentile, with CONFIDENCE.
 
     Args:
+        values: A sample.
         p: 0 to 100.
 
     Returns:

@@ -1,7 +1,8 @@
-"""Student's t distribution, with any positive real number of degrees of freedom."""
+"""Student's t distribution, with any positive real number of degrees of freedom.
 
-# It is computed from the incomplete beta function as a continued fraction (Press et al., Numerical Recipes, 3rd ed.,
-# 6.4), because SciPy is not installed by default.
+It is computed from the incomplete beta function as a continued fraction (Press et al., Numerical Recipes, 3rd ed.,
+6.4), because SciPy is not installed by default.
+"""
 
 import math
 from functools import lru_cache
@@ -17,6 +18,7 @@ def two_sided_p(t: float, df: float) -> float:
 
     Args:
         t: Absolute value of the statistic, 0 or more; may be infinite.
+        df: Degrees of freedom, above 0.
     """
     square = t * t
     return _beta(df / 2, 0.5, df / (df + square), square / (df + square)) if math.isfinite(square) else 0.0

@@ -14,23 +14,34 @@ ESTIMABLE = 1e-6  # by how much a difference may depend on what the values do no
 
 @dataclass(frozen=True, slots=True)
 class TwoWayLayout:
-    """A fitted layout: a value is the sum of its treatment's level, its block's level, and noise."""
+    """A fitted layout: a value is the sum of its treatment's level, its block's level, and noise.
 
-    # With a covariate, a value also changes linearly with it, by a slope of its treatment. Levels are those at the
-    # covariate's minimum, so that nothing is extrapolated beyond what was seen.
+    With a covariate, a value also changes linearly with it, by a slope of its treatment. Levels are those at the
+    covariate's minimum, so that nothing is extrapolated beyond what was seen.
 
-    values: Floats  # shape (treatments, blocks); NaN where a treatment has no value
-    noise: Noise  # the noise of one value
-    # the design's pseudo-inverse, the design, and the observed values, if a value lacks or there is a covariate
+    Attributes:
+        values: Shape (treatments, blocks); NaN where a treatment has no value.
+        noise: The noise of one value.
+        solution: The design's pseudo-inverse, the design, and the observed values, if a value lacks or there is a
+            covariate.
+    """
+
+    values: Floats
+    noise: Noise
     solution: tuple[Floats, Floats, Floats] | None = None
 
     @classmethod
     def fit(
         cls,
-        values: Floats,  # shape (treatments, blocks); NaN where a treatment has no value
-        covariate: Floats | None = None,  # of each value, same shape; None: none
+        values: Floats,
+        covariate: Floats | None = None,
     ) -> Self:
-        """Fit a layout."""
+        """Fit a layout.
+
+        Args:
+            values: Shape (treatments, blocks); NaN where a treatment has no value.
+            covariate: Of each value, same shape; None: none.
+        """
         present = ~np.isnan(values)
         slopes = None if covariate is None else _slopes(covariate, present)
         if slopes is None and present.all():  # closed form of the same
@@ -44,8 +55,10 @@ class TwoWayLayout:
         return cls(values, Noise.from_squares(float(residuals @ residuals), df), (inverse, design, observed))
 
     def difference(self, treatment: int, reference: int) -> tuple[float, float]:
-        """Return the difference of two treatments, and its variance as a multiple of the noise's."""
-        # The variance is infinite if the values do not determine the difference.
+        """Return the difference of two treatments, and its variance as a multiple of the noise's.
+
+        The variance is infinite if the values do not determine the difference.
+        """
         if self.solution is None:
             apart = float(np.mean(self.values[treatment] - self.values[reference]))
             return apart, 2 / self.values.shape[1]

@@ -15,9 +15,14 @@ GUARD = 2.5  # noise that is more than this times as high as expected is not the
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """An estimate of a standard deviation."""
+    """An estimate of a standard deviation.
 
-    sd: float  # the standard deviation; of logarithms, 0.01 is about 1 %. NaN without degrees of freedom.
+    Attributes:
+        sd: The standard deviation; of logarithms, 0.01 is about 1 %. NaN without degrees of freedom.
+        df: Degrees of freedom of the estimate.
+    """
+
+    sd: float
     df: int
 
     @classmethod
@@ -40,12 +45,12 @@ class Noise:
     def with_prior(self, prior: "Noise | None") -> "Noise":
         """Pool this estimate with one from earlier measurements.
 
+        If it is more than GUARD times as high as that, it stands alone. To know that the noise is not lower than before
+        is then worth one degree of freedom, since an estimate from few values is mostly wrong by being too low.
+
         Args:
             prior: The noise that is expected; None: unknown.
         """
-        # If it is more than GUARD times as high as that, it stands alone. To know that the noise is not lower than
-        # before is then worth one degree of freedom, since an estimate from few values is mostly wrong by being too
-        # low.
         if prior is None or not prior.df:
             return self
         if self.df and self.sd > GUARD * prior.sd:

@@ -39,6 +39,7 @@ class Case:
     """An API, and one answer of a server that has it.
 
     Attributes:
+        api: The API.
         answer: The body of the streamed answer, as it came: `curl -sN` shows it.
         tokens: Number of its events that bear tokens.
         finish_reason: Why it ended, in the server's word.

@@ -35,9 +35,11 @@ class Case:
     """An engine, and how it is tested on this machine.
 
     Attributes:
+        engine: The engine.
         model: The model: a folder, a file or a hub name.
         knobs: Knobs of each server.
         raw: The engine's own flags of each server.
+        host: Address to listen on.
         no_flag: A flag that the engine does not have.
         no_model: A model that does not exist; None: the engine serves any name.
         ready_s: Maximum time from the start to the first token, s.
@@ -207,7 +209,11 @@ class EngineAlive:
 def _failure(
     case: Case, *, model: str | None = None, more: Sequence[str] = (), engine: Engine | None = None
 ) -> EngineFailed:
-    """Start a server that must fail, and return its failure."""
+    """Start a server that must fail, and return its failure.
+
+    Raises:
+        BadInput: The engine refuses the launch.
+    """
     server = case.begin(model=model, more=more, engine=engine)
     try:
         server.ready(case.ready_s)

@@ -9,15 +9,25 @@ from loadgen.testing.request import Request
 
 @dataclass(frozen=True, slots=True)
 class GoodAnswer:
-    """The events of a correct answer."""
+    """The events of a correct answer.
 
-    role: bytes  # the events before the first token; empty for a completion, which has none
+    Attributes:
+        role: The events before the first token; empty for a completion, which has none.
+        tokens: One event for each requested token.
+        finish: The event with the finish reason of an answer that is cut at its limit, without a token.
+        uncounted: The same without token counts, which some APIs have in it.
+        usage: The event with the token counts; empty for an API that has them in `finish`.
+        done: The event after all others; empty for an API that has none.
+        error: Returns the event of an error with a message.
+    """
+
+    role: bytes
     tokens: list[bytes]
-    finish: bytes  # the event with the finish reason of an answer that is cut at its limit, without a token
-    uncounted: bytes  # the same without token counts, which some APIs have in it
-    usage: bytes  # the event with the token counts; empty for an API that has them in `finish`
-    done: bytes  # the event after all others; empty for an API that has none
-    error: Callable[[str], bytes]  # returns the event of an error with a message
+    finish: bytes
+    uncounted: bytes
+    usage: bytes
+    done: bytes
+    error: Callable[[str], bytes]
 
     @classmethod
     def to(cls, request: Request) -> "GoodAnswer":

@@ -62,6 +62,7 @@ class Memory:
     """A transport to a server in memory: a `loadgen.client.load_loop.Sender` that always has a free connection.
 
     Args:
+        server: The function that answers.
         clock: The clock of its answers.
 
     Attributes:

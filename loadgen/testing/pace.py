@@ -29,17 +29,25 @@ SHAPES: dict[str, Draw] = {
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The distribution of the times at which tokens are due."""
+    """The distribution of the times at which tokens are due.
 
-    shape: str = "constant"  # distribution of all times: constant, exponential, lognormal or bimodal
-    first_ms: float = 20.0  # mean time from a request's arrival to its first token, ms
-    gap_ms: float = 20.0  # mean time between tokens, ms
-    spread: float = 0.5  # standard deviation of the logarithm of lognormal times
-    # whether requests are served one after another, first come, first served, with one token each; the time to the
-    # first token is then the service time. With constant times and Poisson arrivals this is an M/D/1 queue, with
-    # exponential times an M/M/1 queue.
+    Attributes:
+        shape: Distribution of all times: constant, exponential, lognormal or bimodal.
+        first_ms: Mean time from a request's arrival to its first token, ms.
+        gap_ms: Mean time between tokens, ms.
+        spread: Standard deviation of the logarithm of lognormal times.
+        queue: Whether requests are served one after another, first come, first served, with one token each; the time to
+            the first token is then the service time. With constant times and Poisson arrivals this is an M/D/1 queue,
+            with exponential times an M/M/1 queue.
+        seed: Seed of all times.
+    """
+
+    shape: str = "constant"
+    first_ms: float = 20.0
+    gap_ms: float = 20.0
+    spread: float = 0.5
     queue: bool = False
-    seed: int = 0  # seed of all times
+    seed: int = 0
 
     def checked(self) -> "Pace":
         """Return this pace if its fields are valid.

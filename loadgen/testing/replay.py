@@ -26,6 +26,7 @@ class Replay:
     """Chooses the response to a request, and the times of its writes.
 
     Args:
+        recording: The capture.
         speed: Factor by which the replay is faster than the capture.
     """
 

@@ -18,8 +18,10 @@ class Stream:
 
     Args:
         base_url: Scheme http, host and port.
+        model: The model's name in requests.
         max_tokens: Maximum tokens of the answer.
         timeout_s: Maximum time between two reads, s.
+        more: Further fields of the request.
 
     Raises:
         OSError: There is no connection, or no answer in time.
@@ -76,18 +78,28 @@ class Stream:
 
 
 class StreamFormat:
-    """The format of a server's stream, found from the events of one answer."""
+    """The format of a server's stream, found from the events of one answer.
+
+    Attributes:
+        events: All events, without [DONE].
+        deltas: The deltas of the first choice.
+        finish_reason: The last finish reason; None: there was none.
+        usage: The last usage; None: there was none.
+        usage_with: `an event of its own`, `the finish` or `every event`; None: there is no usage.
+        reasoning_key: Key of the reasoning text; None: there was none.
+        done: Whether the stream ends with `[DONE]`.
+    """
 
     def __init__(self, events: list[Any]) -> None:
-        self.done = bool(events) and events[-1] == DONE  # whether the stream ends with `[DONE]`
-        self.events = [event for event in events if event != DONE]  # all events, without [DONE]
+        self.done = bool(events) and events[-1] == DONE
+        self.events = [event for event in events if event != DONE]
         choices = [event["choices"][0] for event in self.events if event.get("choices")]
         # deltas of the first choice
         self.deltas: list[dict[str, Any]] = [choice.get("delta") or {} for choice in choices]
         reasons = [choice["finish_reason"] for choice in choices if choice.get("finish_reason")]
-        self.finish_reason: str | None = reasons[-1] if reasons else None  # last finish reason; None: there was none
+        self.finish_reason: str | None = reasons[-1] if reasons else None
         usages = [event["usage"] for event in self.events if event.get("usage")]
-        self.usage: dict[str, Any] | None = usages[-1] if usages else None  # last usage; None: there was none
+        self.usage: dict[str, Any] | None = usages[-1] if usages else None
 
     @property
     def token_events(self) -> int:

@@ -88,13 +88,18 @@ def spend(ns: int) -> None:
 
 
 class Alarm:
-    """`loadgen.util.clock.Alarm` in virtual time: calls back exactly when it is due, unless `spend` delays it."""
+    """`loadgen.util.clock.Alarm` in virtual time: calls back exactly when it is due, unless `spend` delays it.
+
+    Attributes:
+        at_ns: When it is due, ns; None: it is not set.
+        closed: Whether it is closed.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:
         assert isinstance(loop, Loop), "a virtual alarm needs a virtual loop"
         self._loop, self._callback = loop, callback
         self._timer: asyncio.TimerHandle | None = None
-        self.at_ns: int | None = None  # when it is due, ns; None: it is not set
+        self.at_ns: int | None = None
         self.closed = False
 
     def set(self, due_ns: int) -> None:
@@ -140,7 +145,11 @@ class Loop(asyncio.AbstractEventLoop):
         return self._now_ns / NS_PER_S
 
     def spend(self, ns: int) -> None:
-        """Let time pass while nothing else runs; `ns` is at least 0."""
+        """Let time pass while nothing else runs.
+
+        Raises:
+            ValueError: `ns` is negative.
+        """
         if ns < 0:
             raise ValueError(f"time cannot pass by {ns} ns")
         self._now_ns += ns

@@ -8,14 +8,20 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def separate_cores(
-    pids: Sequence[int],  # the processes to keep away from the calling thread
-    processor: int | None = None,  # the core of the calling thread. None: the upper half of the usable cores.
+    pids: Sequence[int],
+    processor: int | None = None,
 ) -> Iterator[None]:
-    """Pin the calling thread and some processes to different cores while the context lasts."""
-    # The kernel likes to wake a reader on the core of the writer. There the reader waits until the writer yields, even
-    # when other cores are idle. A server on another machine does not slow its clients in this way.
-    #
-    # Does nothing without a process, with a single core, and where the system has no CPU affinity.
+    """Pin the calling thread and some processes to different cores while the context lasts.
+
+    The kernel likes to wake a reader on the core of the writer. There the reader waits until the writer yields, even
+    when other cores are idle. A server on another machine does not slow its clients in this way.
+
+    Does nothing without a process, with a single core, and where the system has no CPU affinity.
+
+    Args:
+        pids: The processes to keep away from the calling thread.
+        processor: The core of the calling thread. None: the upper half of the usable cores.
+    """
     if not pids or not hasattr(os, "sched_setaffinity"):
         yield
         return

@@ -17,17 +17,26 @@ UNKNOWN = "unknown"  # `BadInput.problem` of a flag that the parser does not kno
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """An argument parser that raises BadInput instead of printing the usage and exiting."""
+    """An argument parser that raises BadInput instead of printing the usage and exiting.
 
-    # Flags may be abbreviated where the parser says so, as long as only one of them begins with the word.
+    Flags may be abbreviated where the parser says so, as long as only one of them begins with the word.
 
-    # is called with each parser before it parses a command line; None: nothing is
+    Args:
+        prog: The name of the command.
+        options: Further arguments of `argparse.ArgumentParser`.
+
+    Attributes:
+        abbreviable: Flags that may be abbreviated.
+        not_suggested: Flags that are not suggested for a word that is similar.
+        on_parse: Is called with each parser before it parses a command line; None: nothing is.
+    """
+
     on_parse: ClassVar[Callable[[argparse.ArgumentParser], None] | None] = None
 
     def __init__(self, prog: str, **options: Any) -> None:
         super().__init__(prog, allow_abbrev=False, **options)
-        self.abbreviable: frozenset[str] = frozenset()  # flags that may be abbreviated
-        self.not_suggested: frozenset[str] = frozenset()  # flags that are not suggested for a word that is similar
+        self.abbreviable: frozenset[str] = frozenset()
+        self.not_suggested: frozenset[str] = frozenset()
 
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None

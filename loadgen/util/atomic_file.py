@@ -15,15 +15,20 @@ def write_atomic(path: Path, text: str, opener: Callable[[str, int], int] | None
 
 @contextlib.contextmanager
 def atomic_file(
-    path: Path,  # the file. Its folder must exist.
-    opener: Callable[[str, int], int] | None = None,  # the `opener` argument of `open`
+    path: Path,
+    opener: Callable[[str, int], int] | None = None,
 ) -> Iterator[BinaryIO]:
     """Open a temporary file that replaces `path` when the context ends without an error.
+
+    A symbolic link is followed. A path that is not a regular file (a device, a pipe) is written directly.
+
+    Args:
+        path: The file. Its folder must exist.
+        opener: The `opener` argument of `open`.
 
     Raises:
         OSError: `path` cannot be written. The error names `path`, whose content has not changed.
     """
-    # A symbolic link is followed. A path that is not a regular file (a device, a pipe) is written directly.
     path = path.resolve()
     if path.exists() and not path.is_file():
         with open(path, "wb", opener=opener) as file:

@@ -1,8 +1,9 @@
-"""Child processes of our own, and the one framing of messages between them: a pickled object in base64 on each line."""
+"""Child processes of our own, and the one framing of messages between them: a pickled object in base64 on each line.
 
-# A parent uses `ChildProcess`. A child uses `decode` for each line of stdin, and `PipeWriter` for stdout. Unpickling
-# runs code. So messages travel only through the pipes of our own processes, and nothing that a server or a file
-# contains is ever unpickled.
+A parent uses `ChildProcess`. A child uses `decode` for each line of stdin, and `PipeWriter` for stdout.
+Unpickling runs code. So messages travel only through the pipes of our own processes, and nothing that a server or a
+file contains is ever unpickled.
+"""
 
 import asyncio
 import base64
@@ -53,20 +54,23 @@ def answer(message: Any) -> None:
 class ChildProcess:
     """Runs `run()` of a module in a process of its own while the context lasts.
 
+    The process was forked by `forked_child.fork_ahead`, or is a new interpreter: `python -P -m MODULE`, where -P keeps
+    Python from importing modules of the current folder. It leads a session of its own: Ctrl-C reaches only the parent,
+    which decides what its children do. Credentials reach the child in a message, never by its command line or
+    environment. The child's stderr is copied to stderr of this process.
+
+    Args:
+        module: Its `run` reads orders from stdin.
+        keep: Whether to keep the process after the context for the next of its kind, if `is_idle` is set by then.
+
     Attributes:
         is_idle: Whether the process has carried out its order, and waits for another one.
     """
 
-    # The process was forked by `forked_child.fork_ahead`, or is a new interpreter: `python -P -m MODULE`, where -P
-    # keeps Python from importing modules of the current folder. It leads a session of its own: Ctrl-C reaches only the
-    # parent, which decides what its children do. Credentials reach the child in a message, never by its command line or
-    # environment. The child's stderr is copied to stderr of this process.
-
     def __init__(
         self,
-        module: str,  # its `run` reads orders from stdin
+        module: str,
         *,
-        # whether to keep the process after the context for the next of its kind, if `is_idle` is set by then
         keep: bool = False,
     ) -> None:
         self._module, self._keep, self.is_idle = module, keep, False
@@ -183,9 +187,13 @@ class ChildProcess:
 
 
 class PipeWriter:
-    """Writes messages to a pipe, on the child's side. Once the reader has gone, messages are dropped."""
+    """Writes messages to a pipe, on the child's side. Once the reader has gone, messages are dropped.
 
-    def __init__(self, pipe: int) -> None:  # a file descriptor that has no other writer
+    Args:
+        pipe: A file descriptor that has no other writer.
+    """
+
+    def __init__(self, pipe: int) -> None:
         self._pipe, self._unsent = pipe, b""
 
     def send(self, message: Any) -> None:
@@ -196,8 +204,10 @@ class PipeWriter:
             self._write()
 
     def try_send(self, message: Any) -> None:
-        """Send a message without blocking, or drop it while an earlier one is still in the way."""
-        # Where only a part of a message fits into the pipe, the rest goes before the next message.
+        """Send a message without blocking, or drop it while an earlier one is still in the way.
+
+        Where only a part of a message fits into the pipe, the rest goes before the next message.
+        """
         os.set_blocking(self._pipe, False)
         self._write()
         if not self._unsent:

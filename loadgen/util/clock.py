@@ -1,7 +1,8 @@
-"""The monotonic clock (`time.monotonic_ns()`, CLOCK_MONOTONIC on Linux) and an alarm on it for event loops."""
+"""The monotonic clock (`time.monotonic_ns()`, CLOCK_MONOTONIC on Linux) and an alarm on it for event loops.
 
-# Code that waits takes a `Clock`: `KERNEL`, or in tests a clock of virtual time. `clock.pxd` gives compiled modules the
-# same `now_ns`, inlined.
+Code that waits takes a `Clock`: `KERNEL`, or in tests a clock of virtual time. `clock.pxd` gives compiled modules the
+same `now_ns`, inlined.
+"""
 
 import asyncio
 import ctypes
@@ -31,10 +32,14 @@ class AnyAlarm(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A source of time, with alarms."""
+    """A source of time, with alarms.
 
-    now_ns: Callable[[], int]  # returns the time, ns. The kernel's clock is `time.monotonic_ns()`.
-    # creates an alarm that calls back in an event loop
+    Attributes:
+        now_ns: Returns the time, ns. The kernel's clock is `time.monotonic_ns()`.
+        alarm: Creates an alarm that calls back in an event loop.
+    """
+
+    now_ns: Callable[[], int]
     alarm: Callable[[asyncio.AbstractEventLoop, Callable[[], object]], AnyAlarm]
 
 
@@ -63,12 +68,12 @@ _libc = ctypes.PyDLL(None, use_errno=True)
 class TimerfdAlarm:
     """Alarm by a Linux timerfd: calls `callback()` in `loop` at a set time, accurate to microseconds.
 
+    The loop watches the timerfd, because uvloop rounds `call_later` to whole milliseconds, and asyncio waits in epoll
+    for whole milliseconds. Call `close()` after use.
+
     Raises:
         OSError: No timer is available, usually for lack of file descriptors.
     """
-
-    # The loop watches the timerfd, because uvloop rounds `call_later` to whole milliseconds, and asyncio waits in epoll
-    # for whole milliseconds. Call `close()` after use.
 
     def __init__(self, loop: Readers, callback: Callable[[], object]) -> None:
         self._loop, self._callback = loop, callback
@@ -105,9 +110,10 @@ class TimerfdAlarm:
 
 
 class LoopAlarm:
-    """Alarm by the timers of the event loop, for systems without timerfd."""
+    """Alarm by the timers of the event loop, for systems without timerfd.
 
-    # A timer that fires early is set again. On uvloop the last millisecond is spent in turns of the loop.
+    A timer that fires early is set again. On uvloop the last millisecond is spent in turns of the loop.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:
         self._loop, self._callback = loop, callback

@@ -1,7 +1,8 @@
-"""Children that a command forks before its event loop runs: they need not import again what the command has."""
+"""Children that a command forks before its event loop runs: they need not import again what the command has.
 
-# An interpreter takes 0.1 to 0.3 s of processor time to start and to import what several processes of a run need. A
-# process with threads or a running event loop cannot be forked safely, so only a command does this, at its start.
+An interpreter takes 0.1 to 0.3 s of processor time to start and to import what several processes of a run need. A
+process with threads or a running event loop cannot be forked safely, so only a command does this, at its start.
+"""
 
 import atexit
 import contextlib
@@ -22,11 +23,17 @@ _waiting: dict[str, "list[ForkedChild]"] = {}  # by module: forked, and not used
 
 @dataclass(eq=False)
 class ForkedChild:
-    """A forked process, with the part of the interface of `subprocess.Popen` that `ChildProcess` uses."""
+    """A forked process, with the part of the interface of `subprocess.Popen` that `ChildProcess` uses.
+
+    Attributes:
+        pid: The process.
+        stdin: The writing end of its standard input.
+        stdout: The reading end of its standard output.
+        stderr: The reading end of its standard error.
+    """
 
     pid: int
-    stdin: BinaryIO  # the writing end of its standard input
-    # the reading ends of its standard output and standard error
+    stdin: BinaryIO
     stdout: BinaryIO
     stderr: BinaryIO
     _code: int | None = field(default=None, repr=False)
@@ -51,10 +58,12 @@ class ForkedChild:
 def fork_ahead(module: str, message: bytes = b"") -> None:
     """Fork a child that runs `run()` of a module; call while there is one thread, and no event loop.
 
+    Does nothing where forking is not safe: beyond Linux, system libraries may have threads.
+
     Args:
+        module: The name of the module.
         message: What is written to the child's standard input at once; shorter than the buffer of a pipe.
     """
-    # Does nothing where forking is not safe: beyond Linux, system libraries may have threads.
     if sys.platform == "linux":
         child = _fork(module)
         child.stdin.write(message)

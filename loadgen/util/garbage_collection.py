@@ -10,14 +10,18 @@ _frozen_for_good = False
 
 
 def collect_rarely() -> None:
-    """Have this process collect a seventieth as often."""
-    # Few of its objects are part of a cycle. A full collection would delay every stream, and imports cause many.
+    """Have this process collect a seventieth as often.
+
+    Few of its objects are part of a cycle. A full collection would delay every stream, and imports cause many.
+    """
     gc.set_threshold(THRESHOLD)
 
 
 def freeze_for_good() -> None:
-    """Exclude existing objects from collections, in a process of our own and in those that are forked from it."""
-    # Without this, the first collection after a fork looks at all modules, and so copies their pages.
+    """Exclude existing objects from collections, in a process of our own and in those that are forked from it.
+
+    Without this, the first collection after a fork looks at all modules, and so copies their pages.
+    """
     global _frozen_for_good
     _frozen_for_good = True
     gc.freeze()

@@ -12,7 +12,12 @@ QUANTITIES = ("power_w", "sm_clock_mhz", "busy_share", "memory_bytes")
 
 
 def split_devices(ids: Sequence[str], servers: int) -> list[tuple[str, ...]]:
-    """Split device ids, a multiple of the number of servers, equally among them; none are split into none."""
+    """Split device ids equally among servers; each gets none where no ids are given.
+
+    Args:
+        ids: The device ids, a multiple of the number of servers.
+        servers: How many servers share the devices.
+    """
     size = len(ids) // servers
     return [tuple(ids[size * number : size * (number + 1)]) for number in range(servers)]
 
@@ -24,9 +29,13 @@ def installed() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """Memory of one GPU, bytes: in use by all processes, and in all."""
+    """Memory of one GPU, in bytes.
 
-    # `holders` are the ids of the compute processes on it, as far as they are visible.
+    Attributes:
+        used: Memory in use by all processes.
+        total: Memory of the GPU.
+        holders: Ids of the compute processes on it, as far as they are visible.
+    """
 
     used: int
     total: int

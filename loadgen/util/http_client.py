@@ -1,6 +1,7 @@
-"""A small HTTP client for probes, scrapes, ready checks and progress reports. It never sends load."""
+"""A small HTTP client for probes, scrapes, ready checks and progress reports. It never sends load.
 
-# The standard library's client in a thread: a command imports it in a fifth of the time that aiohttp takes.
+The standard library's client in a thread: a command imports it in a fifth of the time that aiohttp takes.
+"""
 
 import asyncio
 import base64

@@ -1,8 +1,9 @@
-"""Kept children: interpreters that wait for another order of their kind, instead of ending after the first."""
+"""Kept children: interpreters that wait for another order of their kind, instead of ending after the first.
 
-# To start an interpreter and to import what it needs takes most of the time of a short run. So a process that makes
-# many runs keeps one child of each kind. A child is used again only where a new one would be the same: in the process
-# that started it, with the same environment and current folder.
+To start an interpreter and to import what it needs takes most of the time of a short run. So a process that makes many
+runs keeps one child of each kind. A child is used again only where a new one would be the same: in the process that
+started it, with the same environment and current folder.
+"""
 
 import atexit
 import contextlib
@@ -72,8 +73,10 @@ def end_all() -> None:
 
 
 def lines() -> Iterator[bytes]:
-    """Yield the lines of standard input, on the child's side, as long as its parent lives."""
-    # The end of the pipe alone does not show that: a process that the parent has forked holds it open, too.
+    """Yield the lines of standard input, on the child's side, as long as its parent lives.
+
+    The end of the pipe alone does not show that: a process that the parent has forked holds it open, too.
+    """
     stdin = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115 - unbuffered, as what follows an order is read elsewhere
     ends = [stdin.fileno()]
     with contextlib.suppress(OSError, AttributeError):  # only Linux has it; there may be no parent any more

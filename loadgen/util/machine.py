@@ -24,13 +24,20 @@ BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 @dataclass(frozen=True, slots=True)
 class CpuTimes:
-    """CPU time since the machine started, in seconds summed over all cores."""
+    """CPU time since the machine started, in seconds summed over all cores.
+
+    Attributes:
+        used_s: By all processes.
+        stolen_s: By the hypervisor.
+        own_s: By this process.
+        throttled_s: In which a CPU limit kept our control groups from running.
+    """
 
     at_s: float
-    used_s: float  # by all processes
-    stolen_s: float  # by the hypervisor
-    own_s: float  # by this process
-    throttled_s: float = 0.0  # in which a CPU limit kept our control groups from running
+    used_s: float
+    stolen_s: float
+    own_s: float
+    throttled_s: float = 0.0
 
     @classmethod
     def now(cls) -> "CpuTimes":
@@ -59,8 +66,10 @@ def idle_share(before: CpuTimes, after: CpuTimes) -> float:
 
 
 def throttled_s(root: Path = Path("/")) -> float:
-    """Return the seconds in which CPU limits kept this process's control groups (v1 or v2) from running."""
-    # Each level above the process may have a limit, so all visible levels are summed; 0 where none is visible.
+    """Return the seconds in which CPU limits kept this process's control groups (v1 or v2) from running.
+
+    Each level above the process may have a limit, so all visible levels are summed; 0 where none is visible.
+    """
     seconds = 0.0
     for level in control_groups("cpu", root):
         stat = dict(row.split() for row in read_system_file(level / "cpu.stat").splitlines())
@@ -69,8 +78,10 @@ def throttled_s(root: Path = Path("/")) -> float:
 
 
 def control_groups(controller: str, root: Path = Path("/")) -> Iterator[Path]:
-    """Yield the folders of this process's control groups (v1 or v2) with a controller, the outermost first."""
-    # In a container the container's own group is the outermost one that is visible.
+    """Yield the folders of this process's control groups (v1 or v2) with a controller, the outermost first.
+
+    In a container the container's own group is the outermost one that is visible.
+    """
     for line in read_system_file(root / "proc/self/cgroup").splitlines():
         number, controllers, path = line.split(":", 2)
         if number != "0" and controller not in controllers.split(","):
@@ -85,6 +96,7 @@ def process_cpu_s(pid: int | None, *, waited: bool = False) -> float:
     """Return the CPU time of a process in seconds; 0 if the process is gone or unknown.
 
     Args:
+        pid: The process id.
         waited: Whether to add the time of its children that have ended and that it has waited for.
     """
     fields = _stat(pid)
@@ -108,18 +120,26 @@ def peak_memory_bytes() -> int:
 
 
 def others_cores(before: CpuTimes, after: CpuTimes, run_s: float = 0.0) -> float:
-    """Return how many cores processes outside the run used; arguments as of `disturbance`."""
+    """Return how many cores processes outside the run have used between two readings.
+
+    Args:
+        before, after: The readings, by the measuring process.
+        run_s: CPU time of the other processes of the run: its engine, further workers.
+    """
     wall_s = after.at_s - before.at_s
     return (after.used_s - before.used_s - (after.own_s - before.own_s) - run_s) / wall_s if wall_s > 0 else 0.0
 
 
 def disturbance(
-    # the readings, by the measuring process
     before: CpuTimes,
     after: CpuTimes,
-    run_s: float,  # CPU time of the other processes of the run: its engine, further workers
+    run_s: float,
 ) -> str:
     """Describe CPU use by others between two readings, from DISTURBING_CORES and DISTURBING_STOLEN_CORES on.
+
+    Args:
+        before, after: The readings, by the measuring process.
+        run_s: CPU time of the other processes of the run: its engine, further workers.
 
     Returns:
         A text for people; empty where nothing disturbed the run.
@@ -167,10 +187,15 @@ def raise_open_files_limit() -> None:
 
 
 def max_connections(
-    pairs: int = 1,  # pairs of a local address and a server address. Each pair has the range of local ports for itself.
-    processes: int = 1,  # processes that share the ports equally
+    pairs: int = 1,
+    processes: int = 1,
 ) -> int:
-    """Return how many connections this process may have, limited by file descriptors and by local ports."""
+    """Return how many connections this process may have, limited by file descriptors and by local ports.
+
+    Args:
+        pairs: Pairs of a local address and a server address. Each pair has the range of local ports for itself.
+        processes: Processes that share the ports equally.
+    """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = math.inf if soft == resource.RLIM_INFINITY else soft
     return int(max(0, min(files - SPARE_FILES, pairs * max_connections_by_ports() // processes)))

@@ -138,7 +138,11 @@ def clock_time(seconds: float) -> str:
 
 
 def parse_number(text: str) -> float:
-    """Parse a number. Infinity must be written as such: a number too large for a float is an error."""
+    """Parse a number. Infinity must be written as such: a number too large for a float is an error.
+
+    Raises:
+        ValueError: With the reason.
+    """
     try:
         value = float(text)
     except ValueError:
@@ -149,15 +153,23 @@ def parse_number(text: str) -> float:
 
 
 def parse_whole_number(text: str) -> int:
-    """Parse a whole number of digits alone, without a sign."""
+    """Parse a whole number of digits alone, without a sign.
+
+    Raises:
+        ValueError: With the reason.
+    """
     if not (text.isascii() and text.isdecimal()):
         raise ValueError(f"{text!r} is not a whole number")
     return int(text)
 
 
 def parse_range(text: str, parse: Callable[[str], N]) -> tuple[N, N] | None:
-    """Parse a number, or MIN:MAX, and return both ends; None if it is neither, or MIN is above MAX."""
-    # `parse` parses one number, and raises ValueError for what is none.
+    """Parse a number, or MIN:MAX, and return both ends; None if it is neither, or MIN is above MAX.
+
+    Args:
+        text: The text.
+        parse: Parses one number; raises ValueError for what is none.
+    """
     low, colon, high = text.partition(":")
     try:
         ends = parse(low), parse(high if colon else low)
@@ -167,7 +179,11 @@ def parse_range(text: str, parse: Callable[[str], N]) -> tuple[N, N] | None:
 
 
 def parse_share(text: str) -> float:
-    """Parse a share of 1 and return it: 0.25, 25%. Its range is not checked."""
+    """Parse a share of 1 and return it: 0.25, 25%. Its range is not checked.
+
+    Raises:
+        ValueError: With the reason.
+    """
     digits = text.strip().removesuffix("%")
     try:
         share = parse_number(digits)
@@ -177,7 +193,11 @@ def parse_share(text: str) -> float:
 
 
 def parse_seconds(text: str) -> float:
-    """Parse a time and return seconds: 30, 30s, 500ms, 2m, 1h."""
+    """Parse a time and return seconds: 30, 30s, 500ms, 2m, 1h.
+
+    Raises:
+        ValueError: With the reason.
+    """
     text = text.strip()
     unit = max((unit for unit in TIME_UNITS_S if text.endswith(unit)), key=len)
     digits = text.removesuffix(unit)

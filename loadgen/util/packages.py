@@ -6,15 +6,21 @@ from loadgen.errors import BadInput
 
 
 def require(
-    field: str,  # the flag or key that needs them
-    purpose: str,  # the use that needs them, such as "reading model.gguf"
+    field: str,
+    purpose: str,
     *packages: str,
-    otherwise: str | None = None,  # an alternative to installing them
+    otherwise: str | None = None,
 ) -> None:
     """Import optional packages, or raise an error with the command that installs the missing ones.
 
     Args:
+        field: The flag or key that needs them.
+        purpose: The use that needs them, such as "reading model.gguf".
         packages: Their names, both on the package index and as modules.
+        otherwise: An alternative to installing them.
+
+    Raises:
+        BadInput: A package cannot be imported.
     """
     errors: dict[str, ImportError] = {}
     for name in packages:

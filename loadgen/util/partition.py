@@ -5,9 +5,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Partition:
-    """Every `count`-th session (or single request) of a run, starting with number `index`."""
+    """Every `count`-th session (or single request) of a run, starting with number `index`.
 
-    index: int = 0  # 0 <= index < count
+    Attributes:
+        index: 0 <= index < count.
+        count: How many partitions the run has.
+    """
+
+    index: int = 0
     count: int = 1
 
     def split(self, index: int, count: int) -> "Partition":

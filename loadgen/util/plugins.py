@@ -14,6 +14,7 @@ def find(group: str, name: str) -> Any:
 
     Args:
         group: The entry-point group without its leading `loadgen.`: "engines", "launchers".
+        name: The name of the entry point.
 
     Raises:
         BadInput: No installed package offers it, or it cannot be imported.

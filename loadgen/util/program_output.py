@@ -5,10 +5,16 @@ import subprocess
 
 
 def program_output(name: str, *arguments: str, timeout_s: float, may_fail: bool = False) -> str | None:
-    """Run a program of PATH and return what it prints, standard error behind standard output.
+    """Run a program and return what it prints, standard error behind standard output.
+
+    Args:
+        name: The program; looked up in PATH.
+        arguments: Its arguments.
+        timeout_s: How long it may take, s.
+        may_fail: Whether an exit status other than 0 counts, too.
 
     Returns:
-        Its output; None if it is missing, does not end in `timeout_s`, or fails and may not fail.
+        Its output; None if it is missing, fails, or does not end in time.
     """
     path = shutil.which(name)
     if path is None:

@@ -67,12 +67,16 @@ def redact_user(url: str) -> str:
 
 
 class Redaction:
-    """A function that replaces the secrets of request headers in a text by MARK."""
+    """A function that replaces the secrets of request headers in a text by MARK.
 
-    # It knows a secret as it is, and as JSON, a URL or base64 spell it. The first KEY_START characters of a secret,
-    # which servers quote, are replaced too; at the end of a text, which may be cut off, fewer are enough.
+    It knows a secret as it is, and as JSON, a URL or base64 spell it. The first KEY_START characters of a secret, which
+    servers quote, are replaced too; at the end of a text, which may be cut off, fewer are enough.
 
-    def __init__(self, headers: Mapping[str, str]) -> None:  # `secrets` chooses the secret ones
+    Args:
+        headers: The headers of the requests, name to value. `secrets` chooses the secret ones.
+    """
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
         self._forms = spellings(secrets(headers))
         self._pattern = re.compile("|".join(map(re.escape, self._forms)), re.IGNORECASE)
         self._beginnings = [form for form in self._forms if len(form) > KEY_START]
@@ -96,11 +100,12 @@ class Redaction:
 def secrets(headers: Mapping[str, str]) -> list[str]:
     """Return the confidential parts of request headers.
 
+    A placeholder such as EMPTY is not confidential. In a header whose name says that it holds a credential, a secret
+    has 8 characters or more, or 4 with letters and digits. In any other header it has 8 with letters and digits.
+
     Args:
         headers: Name to value, as they are sent.
     """
-    # A placeholder such as EMPTY is not confidential. In a header whose name says that it holds a credential, a secret
-    # has 8 characters or more, or 4 with letters and digits. In any other header it has 8 with letters and digits.
     return [
         part
         for name, value in headers.items()

@@ -27,12 +27,13 @@ class _Attributes(ctypes.Structure):
 
 
 def wake_up_sooner() -> None:
-    """Ask for a short slice of time, and for a higher priority where that is allowed, for the calling thread."""
-    # A priority that was chosen for it (`nice -n 10 loadgen run`) stays.
-    #
-    # Linux 6.12 and later first runs the thread whose slice ends first. A short slice takes no time from others: it is
-    # the same share of the time, in smaller pieces. The priority costs others little, as long as the thread mostly
-    # waits.
+    """Ask for a short slice of time, and for a higher priority where that is allowed, for the calling thread.
+
+    A priority that was chosen for it (`nice -n 10 loadgen run`) stays.
+
+    Linux 6.12 and later first runs the thread whose slice ends first. A short slice takes no time from others: it is
+    the same share of the time, in smaller pieces. The priority costs others little, as long as the thread mostly waits.
+    """
     if os.getpriority(os.PRIO_PROCESS, 0) == 0:
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, 0, NICENESS)

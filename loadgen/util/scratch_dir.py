@@ -15,9 +15,11 @@ MIN_AGE_S = 60.0  # a younger folder may belong to a process that is about to lo
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Create an empty folder, and remove it at the end of the context."""
-    # First remove the folders of processes that were killed. A folder in use is known by its lock, which the kernel
-    # releases when its process ends.
+    """Create an empty folder, and remove it at the end of the context.
+
+    First remove the folders of processes that were killed. A folder in use is known by its lock, which the kernel
+    releases when its process ends.
+    """
     _remove_abandoned()
     path = Path(tempfile.mkdtemp(prefix=PREFIX))
     descriptor = os.open(path, os.O_RDONLY)

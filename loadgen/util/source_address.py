@@ -1,6 +1,7 @@
-"""Source addresses of connections: which local address each connection uses, so that it finds a free local port."""
+"""Source addresses of connections: which local address each connection uses, so that it finds a free local port.
 
-# To one server an address has about 28,000 local ports by default. Each further local address has as many again.
+To one server an address has about 28,000 local ports by default. Each further local address has as many again.
+"""
 
 import contextlib
 import errno
@@ -29,7 +30,11 @@ BIND_ADDRESS_NO_PORT, LOCAL_PORT_RANGE = 24, 51
 
 
 def parse(text: str | None) -> tuple[Address, ...]:
-    """Parse --source-address, "A,B"; None gives no addresses."""
+    """Parse --source-address, "A,B"; None gives no addresses.
+
+    Raises:
+        BadInput: A word is not an address, an address comes twice, or both families occur.
+    """
     found: list[Address] = []
     for word in map(str.strip, text.split(",") if text is not None else ()):
         try:
@@ -44,7 +49,11 @@ def parse(text: str | None) -> tuple[Address, ...]:
 
 
 def check(addresses: Sequence[Address], hosts: Sequence[str]) -> None:
-    """Check that a socket can be bound to each address, and that its family is the one of each host."""
+    """Check that a socket can be bound to each address, and that its family is the one of each host.
+
+    Raises:
+        BadInput: An address is not one of this machine, or of another family than a host.
+    """
     for address in addresses:
         for host in hosts:
             with contextlib.suppress(ValueError):  # a name, which may have addresses of both families
@@ -74,14 +83,19 @@ def count_addresses(addresses: Sequence[Address], host: str) -> int:
 
 
 class SourceAddresses:
-    """Creates the sockets of connections to one server, bound to each of the given addresses in turn."""
+    """Creates the sockets of connections to one server, bound to each of the given addresses in turn.
 
-    # Without addresses the system chooses. Many connections to a server on this machine use further loopback addresses.
+    Without addresses the system chooses. Many connections to a server on this machine use further loopback addresses.
+
+    Args:
+        addresses: Addresses of this machine, of one family.
+        stripe: The partition of the worker that opens the connections.
+    """
 
     def __init__(
         self,
-        addresses: Sequence[Address] = (),  # addresses of this machine, of one family
-        stripe: Partition = WHOLE,  # the partition of the worker that opens the connections
+        addresses: Sequence[Address] = (),
+        stripe: Partition = WHOLE,
     ) -> None:
         self._addresses, self._sockets = tuple(addresses), stripe.index if addresses else 0
         self._per_loopback = max(1, min(CONNECTIONS_PER_LOOPBACK, machine.max_connections_by_ports()) // stripe.count)

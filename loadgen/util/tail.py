@@ -4,9 +4,13 @@ from pathlib import Path
 
 
 class TailReader:
-    """Reads the lines that were appended to a file since the last call."""
+    """Reads the lines that were appended to a file since the last call.
 
-    def __init__(self, path: Path) -> None:  # the file need not exist yet
+    Args:
+        path: The file. It need not exist yet.
+    """
+
+    def __init__(self, path: Path) -> None:
         self._path, self._offset = path, 0
 
     def lines(self) -> list[bytes]:

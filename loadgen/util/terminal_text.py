@@ -33,10 +33,15 @@ def has_colours(stream: TextIO) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Where a text is shown; by default in a file, as it is."""
+    """Where a text is shown; by default in a file, as it is.
 
-    has_colours: bool = False  # whether it shows colours
-    columns: int | None = None  # how wide it is; None: a line may have any length
+    Attributes:
+        has_colours: Whether it shows colours.
+        columns: How wide it is; None: a line may have any length.
+    """
+
+    has_colours: bool = False
+    columns: int | None = None
 
     @classmethod
     def of(cls, stream: TextIO) -> Self:
@@ -71,8 +76,13 @@ def truncate(text: str, room: int) -> str:
 
 
 def wrap(text: str, room: int, indent: str = "") -> Iterator[str]:
-    """Yield the lines of a printable text wrapped to `room` columns, between words where possible."""
-    # Each line but the first begins with `indent`.
+    """Yield the lines of a printable text wrapped to `room` columns, between words where possible.
+
+    Args:
+        text: The text.
+        room: The columns.
+        indent: What each line but the first begins with.
+    """
     before = ""
     while text:
         line = _fit_words(text, room - len(before)) or text[0]

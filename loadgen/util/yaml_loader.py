@@ -7,11 +7,16 @@ BOOL, INT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:int"
 
 
 def loader(
-    text: Any,  # the input of PyYAML: text, bytes or a file
+    text: Any,
     *,
-    on_is_a_word: bool = False,  # whether yes, no, on and off are strings as in YAML 1.2, not booleans
+    on_is_a_word: bool = False,
 ) -> Any:
-    """Create a loader like `yaml.SafeLoader`, without numbers to base 60."""
+    """Create a loader like `yaml.SafeLoader`, without numbers to base 60.
+
+    Args:
+        text: The input of PyYAML: text, bytes or a file.
+        on_is_a_word: Whether yes, no, on and off are strings as in YAML 1.2, not booleans.
+    """
     import yaml  # slow to import
 
     class Loader(yaml.SafeLoader):

@@ -55,6 +55,8 @@ class Schedule(DueTimes):
         A closed loop that only a duration ends gets CLOSED_LOOP_RPS requests per second, more than can become due.
 
         Args:
+            settings: The settings, with count, duration, rate and burstiness.
+            seed: The seed of the arrival process.
             asked: Due times of the prompts (`request_store.requested_due_ns`): ns, DRAWN or FOLLOWS. None: they have
                 none, or are not known yet.
 
@@ -134,9 +136,11 @@ class Schedule(DueTimes):
         """Draw a schedule. At least one of `count` and `duration_s` is needed; the module docstring describes both.
 
         Args:
+            rate: The rate over time.
             count: Maximum number of requests.
             duration_s: All requests are due before this time, s.
             burstiness: The gamma shape of the gaps: their squared coefficient of variation is 1 / burstiness.
+            seed: The seed of the gaps.
 
         Raises:
             BadInput: There is no request, the time exceeds int64 ns, or the burstiness is too small.
@@ -184,8 +188,10 @@ def _window_ns(window_s: float) -> int:
 
 
 def _unit_arrivals(rng: np.random.Generator, burstiness: float, count: int) -> Floats:
-    """Draw the first `count` points of a unit-rate process, scaled so that the last gap ends at `count`."""
-    # Evenly spaced points begin at 0, so that a window of u has u points; other processes begin with a gap.
+    """Draw the first `count` points of a unit-rate process, scaled so that the last gap ends at `count`.
+
+    Evenly spaced points begin at 0, so that a window of u has u points; other processes begin with a gap.
+    """
     if math.isinf(burstiness):
         return np.arange(count, dtype=np.float64)
     points = np.cumsum(rng.standard_gamma(burstiness, count))
@@ -193,9 +199,11 @@ def _unit_arrivals(rng: np.random.Generator, burstiness: float, count: int) -> F
 
 
 def _unit_arrivals_until(rng: np.random.Generator, burstiness: float, end: float) -> Floats:
-    """Draw the points of a stationary unit-rate process up to `end`."""
-    # The first gap is the forward recurrence time: the rest of a gap that is drawn in proportion to its length (Cox,
-    # Renewal Theory, 1962, section 5.2). Evenly spaced points begin at 0.
+    """Draw the points of a stationary unit-rate process up to `end`.
+
+    The first gap is the forward recurrence time: the rest of a gap that is drawn in proportion to its length (Cox,
+    Renewal Theory, 1962, section 5.2). Evenly spaced points begin at 0.
+    """
     if math.isinf(burstiness):
         return np.arange(math.ceil(end), dtype=np.float64)
     # Six standard deviations above the mean: nearly always enough.

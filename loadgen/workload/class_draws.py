@@ -15,18 +15,28 @@ _BLOCK = 4096  # numbers drawn at a time
 
 @dataclass(frozen=True, slots=True)
 class ClassDraws:
-    """Draws classes by their shares, each session by itself; or they take turns."""
+    """Draws classes by their shares, each session by itself; or they take turns.
 
-    # Sessions that arrive as a Poisson process are then a Poisson process of each class, with its share of the rate
-    # (Kingman, Poisson Processes, 1993, section 5.1).
+    Sessions that arrive as a Poisson process are then a Poisson process of each class, with its share of the rate
+    (Kingman, Poisson Processes, 1993, section 5.1).
 
-    bounds: tuple[float, ...]  # upper bound of each class in draws from 0 to 1, ascending
+    Attributes:
+        bounds: The upper bound of each class in draws from 0 to 1, ascending.
+        in_turn: Whether they take turns instead.
+        seed: The seed of the draws.
+    """
+
+    bounds: tuple[float, ...]
     in_turn: bool
     seed: int
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the draws of the classes of a run, at least one."""
+        """Create the draws of the classes of a run, at least one.
+
+        Raises:
+            BadInput: A class is invalid.
+        """
         bounds = tuple(itertools.accumulate(one.share for one in settings.request_classes))
         in_turn = bool(settings.lora_modules) and settings.lora_assignment == IN_TURN
         return cls(bounds, in_turn, seed_of(settings, "order"))

@@ -12,14 +12,23 @@ from loadgen.workload.uniforms import uniforms
 
 @dataclass(frozen=True, slots=True)
 class Departures:
-    """Users who leave: each request draws for itself, so that any number of workers draws the same."""
+    """Users who leave: each request draws for itself, so that any number of workers draws the same.
+
+    Attributes:
+        disconnect: Their share, and when they leave.
+        seed: The seed of the draws, that of the arrivals.
+    """
 
     disconnect: Disconnect
-    seed: int  # seed of the draws, that of the arrivals
+    seed: int
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self | None:
-        """Create the departures of `--disconnect`; None without it."""
+        """Create the departures of `--disconnect`; None without it.
+
+        Raises:
+            BadInput: Its value is invalid.
+        """
         if settings.disconnect is None:
             return None
         return cls(Disconnect.parse(settings.disconnect), seed_of(settings, "arrivals"))

@@ -20,11 +20,17 @@ FOLLOWS, DRAWN = -1, -2
 
 
 class Stripe(NamedTuple):
-    """The requests of one of several loops."""
+    """The requests of one of several loops.
 
-    numbers: Sequence[int]  # their numbers in the run, ascending
-    due: Sequence[int]  # their due times, ns from the start, or FOLLOWS
-    all_at_once: bool = False  # whether all requests of the run, not of this loop alone, are due at the start
+    Attributes:
+        numbers: Their numbers in the run, ascending.
+        due: Their due times, ns from the start, or FOLLOWS.
+        all_at_once: Whether all requests of the run, not of this loop alone, are due at the start.
+    """
+
+    numbers: Sequence[int]
+    due: Sequence[int]
+    all_at_once: bool = False
 
     def beginnings(self) -> "Stripe":
         """Return the requests that have a due time of their own: the first of each session."""

@@ -1,8 +1,9 @@
-"""`Image`: an image of a prompt, encoded when the body of its request is written."""
+"""`Image`: an image of a prompt, encoded when the body of its request is written.
 
-# An image is the `url` of a content part of a chat message. Prompts with images are therefore small; only one body at a
-# time holds encoded pixels. As JSON of its own, an image is its recipe or the hash of its file. So the hash of prompts
-# depends neither on the release of an encoder nor on a path.
+An image is the `url` of a content part of a chat message. Prompts with images are therefore small; only one body at a
+time holds encoded pixels. As JSON of its own, an image is its recipe or the hash of its file. So the hash of prompts
+depends neither on the release of an encoder nor on a path.
+"""
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping

@@ -16,11 +16,18 @@ HEAD = 12  # bytes that tell the kind of a file
 
 @dataclass(frozen=True, slots=True)
 class ImageFile:
-    """The bytes of a file, sent as they are."""
+    """The bytes of a file, sent as they are.
 
-    _path: str  # file. The underscore keeps it out of the JSON of orjson, which is what the hash of a prompt covers.
-    kind: str  # format of the image: png, jpeg and so on
-    size: int  # its size in bytes
+    Attributes:
+        _path: The file. The underscore keeps it out of the JSON of orjson, which is what the hash of a prompt covers.
+        kind: The format of the image: png, jpeg and so on.
+        size: Its size in bytes.
+        sha256: The hash of its bytes, in hex.
+    """
+
+    _path: str
+    kind: str
+    size: int
     sha256: str
 
     @classmethod
@@ -52,10 +59,16 @@ class ImageFile:
 
 @dataclass(frozen=True, slots=True)
 class ImageBytes:
-    """The bytes of an image in a record, sent as they are."""
+    """The bytes of an image in a record, sent as they are.
 
-    _content: bytes  # bytes; the underscore as in `ImageFile`
-    kind: str  # format of the image: png, jpeg and so on
+    Attributes:
+        _content: The bytes; the underscore as in `ImageFile`.
+        kind: The format of the image: png, jpeg and so on.
+        sha256: The hash of its bytes, in hex.
+    """
+
+    _content: bytes
+    kind: str
     sha256: str
 
     @classmethod

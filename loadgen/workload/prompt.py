@@ -96,9 +96,13 @@ class Sessions(Dataset, Protocol):
 
 @runtime_checkable
 class Timed(Dataset, Protocol):
-    """A data set with due times, such as a trace. Without a count, a run sends all its prompts."""
+    """A data set with due times, such as a trace. Without a count, a run sends all its prompts.
 
-    requests: int  # number of prompts
+    Attributes:
+        requests: The number of prompts.
+    """
+
+    requests: int
 
 
 @runtime_checkable

@@ -10,10 +10,11 @@ from loadgen.workload.prompt import Prompt
 
 
 class PromptDigest:
-    """Hash of prompts that are added in the order of sending, and the number of distinct ones."""
+    """Hash of prompts that are added in the order of sending, and the number of distinct ones.
 
-    # The hash covers text or messages, the fields of its own, and the output tokens. It does not cover source,
-    # tokenizer, model, times and salt.
+    The hash covers text or messages, the fields of its own, and the output tokens. It does not cover source, tokenizer,
+    model, times and salt.
+    """
 
     def __init__(self) -> None:
         self._sha256 = hashlib.sha256()
@@ -40,8 +41,10 @@ class PromptDigest:
 
     @property
     def sha256(self) -> str:
-        """SHA-256 in hex over a JSON line for each prompt, `[TEXT, TEXTS OR MESSAGES, OUTPUT_TOKENS]`."""
-        # With fields of its own, these follow the text: `[TEXT, FIELDS, OUTPUT_TOKENS]`.
+        """SHA-256 in hex over a JSON line for each prompt, `[TEXT, TEXTS OR MESSAGES, OUTPUT_TOKENS]`.
+
+        With fields of its own, these follow the text: `[TEXT, FIELDS, OUTPUT_TOKENS]`.
+        """
         return self._sha256.hexdigest()
 
     @property

@@ -23,13 +23,21 @@ BATCH = 64  # prompts rendered and encoded at a time
 
 @dataclass(frozen=True, slots=True)
 class PromptForm:
-    """Renders and encodes prompts. Their lengths are then those of what is sent."""
+    """Renders and encodes prompts. Their lengths are then those of what is sent.
 
-    tokenizer: Tokenizer | None = None  # encodes them; None if they are sent as they are
+    Attributes:
+        tokenizer: Encodes them; None if they are sent as they are.
+        template: The chat template that is put around them, or None.
+        variables: Variables of the template beside the messages.
+        without: A text that is left out of what the template gives.
+        as_ids: Whether they are sent as token ids.
+    """
+
+    tokenizer: Tokenizer | None = None
     template: ChatTemplate | None = None
-    variables: dict[str, Any] = field(default_factory=dict)  # variables of the template beside the messages
-    without: str = ""  # a text that is left out of what the template gives
-    as_ids: bool = False  # whether they are sent as token ids
+    variables: dict[str, Any] = field(default_factory=dict)
+    without: str = ""
+    as_ids: bool = False
 
     @classmethod
     def of(cls, dataset: Dataset, settings: RunSettings, target: Target) -> Self:

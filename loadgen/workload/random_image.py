@@ -19,16 +19,24 @@ BYTES_PER_PIXEL = 4  # of a body, at most: three colors in base64
 
 @dataclass(frozen=True, slots=True)
 class RandomImage:
-    """An RGB image of random or white pixels, a function of its fields alone."""
+    """An RGB image of random or white pixels, a function of its fields alone.
 
-    # height, width: its size in pixels
+    Attributes:
+        height, width: Its size in pixels.
+        encoding: png, or jpeg:QUALITY.
+        content: random, where each color of each pixel is drawn by itself; or blank, all white.
+        seed: The seed of the pixels, with `row` and `number`.
+        row: The row of its prompt.
+        number: Its position among the images of the prompt.
+    """
+
     height: int
     width: int
-    encoding: str  # png, or jpeg:QUALITY
-    content: Content  # random, where each color of each pixel is drawn by itself; or blank, all white
-    seed: int  # seed of the pixels, with `row` and `number`
+    encoding: str
+    content: Content
+    seed: int
     row: int
-    number: int  # its position among the images of the prompt
+    number: int
 
     def url(self) -> str:
         """Encode the image as a data URL."""
@@ -51,7 +59,11 @@ class RandomImage:
 
 
 def parse_format(text: str) -> str:
-    """Return the encoding of `--image-format`: png, or jpeg:QUALITY."""
+    """Return the encoding of `--image-format`: png, or jpeg:QUALITY.
+
+    Raises:
+        BadInput: The format is unknown, or JPEG images cannot be made here.
+    """
     name, colon, quality = text.partition(":")
     if name == PNG and not colon:
         return PNG

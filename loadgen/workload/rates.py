@@ -24,7 +24,8 @@ class Rate(Protocol):
         """Return the times by which these numbers of requests are expected.
 
         Args:
-            expected: float64, shape (n,).
+            expected: Numbers of requests, float64, shape (n,).
+            window_s: The length of the window, s.
 
         Returns:
             Seconds from the start of the window, shape (n,).

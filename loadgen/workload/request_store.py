@@ -1,12 +1,13 @@
-"""The store of prepared requests: bodies and an index in files, which a measuring process reads one at a time."""
+"""The store of prepared requests: bodies and an index in files, which a measuring process reads one at a time.
 
-# A folder holds `bodies` (JSON bodies end to end, with ANSWER_PLACEHOLDER for a repeated answer of the server), `index`
-# (int64, a row per request: end offset in bodies, input tokens, output tokens, due time or DRAWN or FOLLOWS, think time
-# in ns, tokens that the server is expected to count or -1, whether an earlier row asks the same, the class, the end of
-# its part of `after`), `after` (int64: how many rows back the requests lie that each follows; empty without sessions),
-# `sources` (one JSON string a line), `schedule` (int64: the duration in ns, then the due times) and `about.json`. Rows
-# may be added while others read: the index grows last. What is sent off the record lies in files of the same kind,
-# whose names begin with WARMUP_PREFIX.
+A folder holds `bodies` (JSON bodies end to end, with ANSWER_PLACEHOLDER for a repeated answer of the server), `index`
+(int64, a row per request: end offset in bodies, input tokens, output tokens, due time or DRAWN or FOLLOWS, think time
+in ns, tokens that the server is expected to count or -1, whether an earlier row asks the same, the class, the end of
+its part of `after`), `after` (int64: how many rows back the requests lie that each follows; empty without sessions),
+`sources` (one JSON string a line), `schedule` (int64: the duration in ns, then the due times) and `about.json`. Rows
+may be added while others read: the index grows last. What is sent off the record lies in files of the same kind, whose
+names begin with WARMUP_PREFIX.
+"""
 
 import itertools
 import os
@@ -43,6 +44,8 @@ class RequestFiles:
     """Writes requests to the files of a store, a block at a time.
 
     Args:
+        folder: The folder of the store.
+        body: Returns the request body of a prompt.
         of: The prefix of the file names.
         further: Whether to append to existing files.
     """
@@ -148,7 +151,13 @@ def _require_room(folder: Path, size: int, done: int, count: int) -> None:
     """Check that the rest of the requests fits on the disk, if they are as large as those so far.
 
     Args:
-        size: Bytes of the bodies so far, which are `done` of `count`.
+        folder: The folder of the store.
+        size: Bytes of the bodies so far.
+        done: How many there are of `count`.
+        count: How many there will be.
+
+    Raises:
+        BadInput: There is not enough room.
     """
     needed, free = size * (count - done) // max(1, done), shutil.disk_usage(folder).free
     if needed > free:
@@ -222,9 +231,20 @@ def schedule(folder: Path) -> DueTimes:
 
 
 class Requests:
-    """The requests of a store, read one at a time so that memory does not grow."""
+    """The requests of a store, read one at a time so that memory does not grow.
 
-    # An index beyond the last row looks for added rows; if there are none, the rows are repeated from then on.
+    An index beyond the last row looks for added rows; if there are none, the rows are repeated from then on.
+
+    Args:
+        folder: The folder of the store.
+        of: The prefix of the file names.
+
+    Attributes:
+        prepared: The number of requests before the clock started.
+        repeats_answers: Whether any body contains ANSWER_PLACEHOLDER.
+        structured: Whether any body may ask for JSON.
+        output_tokens: Mean of the planned output tokens; an unknown plan counts as 0.
+    """
 
     def __init__(self, folder: Path, of: str = "") -> None:
         self._folder, self._of = folder, of
@@ -240,9 +260,9 @@ class Requests:
         while self._grows:
             self._grow(ROWS_AT_ONCE)
         self._grows = bool(known.get("further"))
-        self.prepared = known.get("requests", len(self))  # number of requests before the clock started
-        self.repeats_answers = bool(known.get("repeats_answers"))  # whether any body contains ANSWER_PLACEHOLDER
-        self.structured = bool(known.get("structured"))  # whether any body may ask for JSON
+        self.prepared = known.get("requests", len(self))
+        self.repeats_answers = bool(known.get("repeats_answers"))
+        self.structured = bool(known.get("structured"))
         # mean of the planned output tokens; an unknown plan counts as 0
         self.output_tokens = sum(tokens for tokens in self._outputs if tokens > 0) / len(self)
 

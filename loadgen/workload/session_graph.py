@@ -10,7 +10,11 @@ FLAG = "--dataset-name"
 
 
 class SessionOrder:
-    """Checks that each prompt follows prompts of its own session alone."""
+    """Checks that each prompt follows prompts of its own session alone.
+
+    Attributes:
+        sessions: How many sessions have begun.
+    """
 
     def __init__(self) -> None:
         self.sessions = 0
@@ -44,12 +48,12 @@ class SessionOrder:
 class SessionGraph:
     """Which requests follow which.
 
+    A run that sends more requests than the store has rows repeats the rows; so do their sessions.
+
     Args:
         after: How many rows back those lie that each row follows, row by row.
         ends: Where the part of each row in `after` ends, ascending.
     """
-
-    # A run that sends more requests than the store has rows repeats the rows; so do their sessions.
 
     def __init__(self, after: "array[int]", ends: "array[int]") -> None:
         self._back, self._back_ends = after, ends

@@ -25,24 +25,37 @@ _FRAMING = ("content-length", "transfer-encoding", "connection")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One endpoint of one server."""
+    """One endpoint of one server.
 
-    url: str  # scheme, host, port and path of the endpoint
+    Attributes:
+        url: Scheme, host, port and path of the endpoint.
+        model: The model's name in requests.
+        api: The form of its requests.
+        headers: Extra request headers, with credentials; never logged.
+        fields: Further fields of every request body, beside model, prompt and length.
+        generates: Whether answers have tokens; embeddings and scores have none.
+        streams: Whether answers are asked for as streams.
+        content_parts: Whether the text of a chat is sent as a list with one part.
+        verify_tls: Whether certificates are verified.
+        continuous_usage: Whether usage is requested with every event, not only with the last one.
+        request_id_prefix: The prefix of every X-Request-Id.
+        session_header: The header with the id of the session, in requests of sessions; None: there is none.
+        classes: The same endpoint as each class of requests asks it; empty without classes.
+    """
+
+    url: str
     model: str
     api: Api
-    # extra request headers, with credentials; never logged
     headers: dict[str, str] = field(default_factory=dict, repr=False)
-    # further fields of every request body, beside model, prompt and length
     fields: dict[str, Any] = field(default_factory=dict)
-    generates: bool = True  # whether answers have tokens; embeddings and scores have none
+    generates: bool = True
     streams: bool = True
-    content_parts: bool = False  # whether the text of a chat is sent as a list with one part
+    content_parts: bool = False
     verify_tls: bool = True
-    continuous_usage: bool = False  # whether usage is requested with every event, not only with the last one
+    continuous_usage: bool = False
     request_id_prefix: str = "loadgen-"
-    # header with the id of the session, in requests of sessions; None: there is none
     session_header: str | None = "X-Session-ID"
-    classes: "tuple[Target, ...]" = ()  # the same endpoint as each class of requests asks it; empty without classes
+    classes: "tuple[Target, ...]" = ()
 
     @classmethod
     def from_settings(cls, settings: RunSettings, model: str) -> "Target":

@@ -1,7 +1,7 @@
-"""`uniforms`: random numbers that depend on a seed, a purpose and what they are drawn for alone."""
+"""`uniforms`: random numbers that depend on a seed, a purpose and what they are drawn for alone.
 
-# Any number of processes draws the same ones, in any order. It needs no NumPy, which a measuring process does not
-# import.
+Any number of processes draws the same ones, in any order. It needs no NumPy, which a measuring process does not import.
+"""
 
 import hashlib
 
@@ -13,6 +13,7 @@ def uniforms(count: int, seed: int, purpose: str, *of: int) -> list[float]:
 
     Args:
         count: How many: at most ten.
+        seed: The seed of the run, or of the part of it that they belong to.
         purpose: What they decide, so that draws of different purposes do not depend on each other.
         of: The numbers of what they are drawn for: a request, a user, a session and its turn.
     """

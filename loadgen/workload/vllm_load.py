@@ -1,6 +1,7 @@
-"""The load of `vllm bench serve`: its defaults that differ from loadgen's, and its bodies and prompts."""
+"""The load of `vllm bench serve`: its defaults that differ from loadgen's, and its bodies and prompts.
 
-# Settings that are given win over these defaults.
+Settings that are given win over these defaults.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -53,7 +54,11 @@ def as_sent(settings: Given, *, templated: bool = True) -> dict[str, Any]:
     most of them in a chat, too, which the server then does again.
 
     Args:
+        settings: Fields of `RunSettings`, the defaults included.
         templated: Whether it is to put the chat template around prompts.
+
+    Raises:
+        BadInput: The backend is unknown.
     """
     name, api, made = settings.get("dataset_name"), api_of(settings), dict[str, Any]()
     found = dict(settings)
@@ -71,7 +76,11 @@ def as_sent(settings: Given, *, templated: bool = True) -> dict[str, Any]:
 
 
 def api_of(given: Given) -> Api:
-    """Return the API that the settings choose."""
+    """Return the API that the settings choose.
+
+    Raises:
+        BadInput: The backend is unknown.
+    """
     return endpoints.find(RunSettings(backend=given.get("backend"), endpoint=given.get("endpoint")))
 
 

@@ -17,15 +17,25 @@ from loadgen.errors import BadInput
 
 @dataclass(frozen=True, slots=True)
 class AuditedFile:
-    """A file that was read."""
+    """A file that was read.
+
+    Attributes:
+        path: As it was named.
+        results: Its results.
+        findings: What of it cannot be true by itself, or does not show what it seems to.
+    """
 
     path: str
     results: Sequence[Published]
-    findings: Sequence[Finding]  # what of it cannot be true by itself, or does not show what it seems to
+    findings: Sequence[Finding]
 
 
 def read(path: str) -> str:
-    """The text of a file; BadInput if it cannot be read, or is no text."""
+    """The text of a file.
+
+    Raises:
+        BadInput: It cannot be read, or is no text.
+    """
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -40,7 +50,14 @@ def audit_result(result: Published) -> list[Finding]:
 
 
 def audit_file(path: str) -> AuditedFile:
-    """Audit a page, a text with console blocks, or JSON results; BadInput if there is no result and no table."""
+    """Audit one file.
+
+    Args:
+        path: A Markdown page or any text with console blocks, a result as JSON, or one as JSON in each line.
+
+    Raises:
+        BadInput: It cannot be read, or has no result and no table.
+    """
     text = read(path)
     if text.lstrip()[:1] in ("{", "["):
         published = results(path, text)

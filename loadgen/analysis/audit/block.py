@@ -50,7 +50,12 @@ CAPTION = re.compile(
 
 
 def blocks(text: str, place: Callable[[int, str], Place]) -> Iterator[Published]:
-    """Every block of a text, also on a single line; `place` says where an offset lies, by the name of the block."""
+    """Every block of a text.
+
+    Args:
+        text: The text of a page, a log or a terminal; a block may stand on one line.
+        place: What says where an offset of the text lies; its second argument is the name of the block.
+    """
     for number, found in enumerate(BLOCK.finditer(text), 1):
         name = f"block {number}"
         numbers: dict[str, Number] = {}

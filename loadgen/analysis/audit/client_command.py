@@ -20,13 +20,21 @@ CLIENTS = {
 
 @dataclass(frozen=True, slots=True)
 class ClientCommand:
-    """One command that sends a load."""
+    """One command that sends a load.
 
-    flags: Mapping[str, str]  # their values by name, without dashes before them, with dashes in them
+    Attributes:
+        flags: Their values by name, without dashes before them, with dashes in them.
+        text: As printed, on one line.
+        at: How far into the page it stands, in characters.
+        default_port: The port that it takes unless a flag says; empty where there is none.
+        starts_servers: Whether servers were started for it, at any port: it is loadgen's.
+    """
+
+    flags: Mapping[str, str]
     text: str
     at: int
-    default_port: str  # the port that it takes unless a flag says; empty where there is none
-    starts_servers: bool = False  # whether servers were started for it, at any port: it is loadgen's
+    default_port: str
+    starts_servers: bool = False
 
     @property
     def model(self) -> str:

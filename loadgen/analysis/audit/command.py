@@ -50,17 +50,27 @@ _DEVICES = {"CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES", "HIP_VISIBLE_DE
 
 @dataclass(frozen=True)
 class ServingCommand:
-    """One command."""
+    """One command.
+
+    Attributes:
+        engine: Its name; empty where only flags are printed.
+        model: As it was given; empty where it was not.
+        flags: Their values by name, without dashes before them, with dashes in them; empty for a switch.
+        text: As printed, on one line.
+        at: How far into the page it stands, in characters.
+        words: What stands behind the program, as printed.
+        env: Variables of the environment that it was given.
+        flaws: What of it bash reads otherwise than it looks.
+    """
 
     engine: str
-    model: str  # as it was given; empty where it was not
-    # their values by name, without dashes before them, with dashes in them; empty for a switch
+    model: str
     flags: Mapping[str, str]
     text: str
     at: int
-    words: tuple[str, ...] = ()  # what stands behind the program, as printed
+    words: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
-    flaws: tuple[Flaw, ...] = ()  # what of it bash reads otherwise than it looks
+    flaws: tuple[Flaw, ...] = ()
 
     def __bool__(self) -> bool:
         return self.at >= 0

@@ -23,11 +23,17 @@ _OFF_PREFIXES = ("no-", "disable-")
 
 @dataclass(frozen=True, slots=True)
 class EngineFlags:
-    """The flags of one engine."""
+    """The flags of one engine.
 
-    names: dict[str, str]  # flag, without dashes before it and with dashes in it, to the setting that it is
+    Attributes:
+        names: Flag, without dashes before it and with dashes in it, to the setting that it is.
+        switched_off: Flags that turn a setting off.
+        prefixes: Whether a prefix of a flag means that flag.
+    """
+
+    names: dict[str, str]
     switched_off: frozenset[str]
-    prefixes: bool  # whether a prefix of a flag means that flag
+    prefixes: bool
 
     def setting(self, flag: str, value: str) -> tuple[str, str]:
         """Return the engine-neutral setting and its value; the flag itself if no table knows it."""

@@ -50,7 +50,15 @@ GUIDELLM_STATISTICS = ("mean", "median", "p90", "p95", "p99")
 
 
 def results(name: str, text: str) -> list[Published]:
-    """The results in a file of JSON, or of one JSON object a line; BadInput if there is none of a known kind."""
+    """The results in a file of JSON, or of one JSON object a line.
+
+    Args:
+        name: The name of the file, as findings call it.
+        text: All of it.
+
+    Raises:
+        BadInput: It is no JSON, or none of a kind that is known.
+    """
     return [published for line, data in _objects(name, text) for published in _read(data, Place(name, line))]
 
 

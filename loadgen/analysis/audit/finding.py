@@ -10,6 +10,8 @@ class Place:
     """Where something stands.
 
     Attributes:
+        file: As it was named.
+        line: From 1.
         within: Which part of a line too long to be a place: a block and its number, a section. Empty for other lines.
     """
 
@@ -26,6 +28,7 @@ class Finding:
     """One finding.
 
     Attributes:
+        place: Where it stands.
         rule: The name of the rule, as docs/audit.md has it.
         says: What is printed there.
         should_be: What it had to be; empty where nobody can know.

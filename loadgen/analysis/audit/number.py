@@ -10,10 +10,13 @@ _NOISE = 1e-9  # of floating point, relative
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A quantity between two bounds; arithmetic on numbers keeps the bounds true."""
+    """A quantity between two bounds; arithmetic on numbers keeps the bounds true.
 
-    # Some numbers are unknown, and false: what follows from them is unknown, too, and they neither agree with any
-    # number nor differ from it.
+    Attributes:
+        value: As printed, or as computed from what was printed.
+        low: It was no less than this.
+        high: It was no more than this.
+    """
 
     value: float
     low: float
@@ -21,7 +24,11 @@ class Number:
 
     @classmethod
     def printed(cls, text: str) -> "Number":
-        """Of decimal digits as printed, commas left out: half a unit of the last on either side; or ValueError."""
+        """Of decimal digits as printed: half a unit of the last one on either side; commas are left out.
+
+        Raises:
+            ValueError: It is no number.
+        """
         digits = text.replace(",", "").replace("−", "-")
         value, half = float(digits), 0.5 * 10.0 ** -len(digits.partition(".")[2])
         return cls(value, value - half, value + half)

@@ -42,7 +42,17 @@ NOWHERE = Section(0, "", -1, -1)  # contains nothing
 
 
 class Page:
-    """A page, read."""
+    """A page, read.
+
+    Attributes:
+        name: The name of its file.
+        text: All of it.
+        prose: As long as the text, fences blanked out but for their marks.
+        sections, tables, results, commands: What is in it, in its order; commands start engines, results are blocks.
+        clients: Its commands that send a load.
+        workloads: The loads that it announces.
+        flaws: What of its scripts bash reads otherwise than it looks.
+    """
 
     def __init__(self, name: str, text: str) -> None:
         self.name, self.text = name, text

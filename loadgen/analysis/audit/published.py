@@ -20,7 +20,21 @@ def title(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One result."""
+    """One result.
+
+    Attributes:
+        places: Where each number stands, by name.
+        title: What stands above it: a comment; empty where nothing does.
+        at: How far into its file it begins, in characters.
+        lengths: How many tokens the replies had, where a file tells of each.
+        tpot_with_first: TPOT counts from the start of the request, over all tokens, as guidellm
+            defines it.
+        verdict: What the tool said of its own run, where it says such a thing.
+        data: What it was read from, where that is JSON by vLLM's names; else empty.
+        over_guidellm: It was printed from guidellm's events, whose rates are not of the whole run.
+        starts: Of how many starts it is one, chosen to stand for them; numbers elsewhere may be
+            their means.
+    """
 
     # Its numbers are `ok`, `failed` and `cap` (requests), `rate` (requests/s that were asked for, if limited),
     # `duration_s`, `input_tokens`, `output_tokens`, `requests_per_s`, `input_per_s`, `output_per_s`, `total_per_s`,
@@ -28,17 +42,16 @@ class Published:
     # `p99_e2el_ms`, with vLLM's meanings. What was not printed, or as n/a, is not among them.
 
     numbers: Mapping[str, Number]
-    places: Mapping[str, Place]  # where each number stands, by name
+    places: Mapping[str, Place]
     place: Place
-    title: str = ""  # what stands above it: a comment; empty where nothing does
-    at: int = 0  # how far into its file it begins, in characters
-    lengths: frozenset[int] | None = None  # how many tokens the replies had, where a file tells of each
-    tpot_with_first: bool = False  # TPOT counts from the start of the request, over all tokens, as guidellm defines it
-    verdict: str = ""  # what the tool said of its own run, where it says such a thing
-    # what it was read from, where that is JSON by vLLM's names; else empty
+    title: str = ""
+    at: int = 0
+    lengths: frozenset[int] | None = None
+    tpot_with_first: bool = False
+    verdict: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
-    over_guidellm: bool = False  # it was printed from guidellm's events, whose rates are not of the whole run
-    starts: int = 1  # of how many starts it is one, chosen to stand for them; numbers elsewhere may be their means
+    over_guidellm: bool = False
+    starts: int = 1
 
     def get(self, name: str) -> Number | None:
         """A number, or None where it was not published."""

@@ -15,7 +15,13 @@ _PREFIXES = {"docker", "podman", "sudo", "nohup", "env", "numactl", "exec", "tim
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """What bash reads otherwise than it looks, and why."""
+    """What bash reads otherwise than it looks.
+
+    Attributes:
+        at: How far into the page it stands, in characters.
+        text: The text that is misread.
+        why: What bash makes of it.
+    """
 
     at: int
     text: str
@@ -24,10 +30,18 @@ class Flaw:
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """One command, as its author meant it."""
+    """One command, as its author meant it.
 
-    words: tuple[str, ...]  # its words without variables before them; words that bash loses are among them
-    env: dict[str, str]  # variables of the environment: those before it, and those that the script exported above it
+    Attributes:
+        words: Its words without variables before them; words that bash loses are among them.
+        env: Variables of the environment: those before it, and those that the script exported above it.
+        text: As printed, on one line.
+        at: How far into the page it begins, in characters.
+        flaws: What of it bash reads otherwise.
+    """
+
+    words: tuple[str, ...]
+    env: dict[str, str]
     text: str
     at: int
     flaws: tuple[Flaw, ...] = ()
@@ -39,8 +53,12 @@ class ShellCommand:
 
 
 def shell_commands(text: str, at: int) -> Iterator[ShellCommand]:
-    """Yield the commands of a script; variables that it exports and no command follows are a command without words."""
-    # Lines may have been joined into one, as on a page that was copied from a browser.
+    """Yield the commands of a script; variables that it exports and no command follows are a command without words.
+
+    Args:
+        text: The script; lines may have been joined into one, as on a page that was copied from a browser.
+        at: How far into the page it begins, in characters.
+    """
     exported: dict[str, str] = {}
     pending: tuple[str, int] | None = None  # of an export that no command has followed
     for line in _whole_commands(text):

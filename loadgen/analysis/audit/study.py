@@ -25,13 +25,19 @@ _NAME_LENGTH = 60  # characters; what is longer is a sentence and names no candi
 
 @dataclass(frozen=True, slots=True)
 class PublishedArm:
-    """A result on a page, and what it is a result of."""
+    """A result on a page, and what it is a result of.
+
+    Attributes:
+        command: How its server was started; NO_COMMAND where the page does not say.
+        stage: The stage in which it was a candidate; NOWHERE for other workloads.
+        workload: The other workload, as the page calls it; empty in a stage.
+    """
 
     result: Published
-    command: ServingCommand  # how its server was started; NO_COMMAND where the page does not say
+    command: ServingCommand
     label: str
-    stage: Section  # the stage in which it was a candidate; NOWHERE for other workloads
-    workload: str  # the other workload, as the page calls it; empty in a stage
+    stage: Section
+    workload: str
 
     @property
     def total(self) -> Number:
@@ -83,7 +89,19 @@ class PublishedArm:
 
 
 class PublishedStudy:
-    """A page, understood."""
+    """A page, understood.
+
+    Attributes:
+        page: The page.
+        comparison: The first table that has a baseline; None where there is none.
+        summary: The table of what each stage brought; None where there is none.
+        stages: The sections in which candidates are tried.
+        arms: Every result, in the order of the page.
+        proposed: The commands before the comparison; without one, those that stand in no section with a result.
+        recommended: The last one of them of a model that the page has run.
+        per_device: Whether the page judges by what each device does.
+        of_latency: Whether the page is about latency rather than throughput.
+    """
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -98,9 +116,9 @@ class PublishedStudy:
         self.proposed = [command for command in page.commands if command.at < before and command.engine]
         # the last one of them of a model that the page has run
         self.recommended = next((each for each in reversed(self.proposed) if self.has_run(each)), None)
-        self.per_device = PER_DEVICE.search(page.prose) is not None  # whether the page judges by what each device does
+        self.per_device = PER_DEVICE.search(page.prose) is not None
         title = page.sections[0].title if page.sections else ""
-        self.of_latency = "latency" in title.lower()  # whether the page is about latency rather than throughput
+        self.of_latency = "latency" in title.lower()
         self._times = {  # how many servers of a width the page counts as one, where it does
             arm.width: times
             for _, quantity, arms in self.cells()

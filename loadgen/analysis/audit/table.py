@@ -38,12 +38,19 @@ PER_DEVICE = re.compile(r"(?:/|\bper) ?(?:GPU|NPU|device|card)s?\b", re.IGNORECA
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change, as printed."""
+    """A change, as printed.
 
-    # what it says, as a ratio: +50 % is 1.5; a speed-up is above 1 whatever it is of. A change with bounds need not be
-    # the ratio of the two means beside it: it agrees with what is no further off than they are wide
+    Attributes:
+        ratio: What it says, as a ratio: +50 % is 1.5; a speed-up is above 1 whatever it is of. A change with bounds
+            need not be the ratio of the two means beside it: it agrees with what is no further off than they are wide.
+        text: As printed, with its sign and the percent sign.
+        at: How far into the page it stands, in characters.
+        per_device: It is of what each device does.
+        is_speedup: It says how many times as fast.
+    """
+
     ratio: Number
-    text: str  # as printed, with its sign and the percent sign
+    text: str
     at: int
     per_device: bool = False
     is_speedup: bool = False
@@ -51,12 +58,21 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number in a cell."""
+    """A number in a cell.
 
-    name: str  # as in `Published`; `""` where a cell holds nothing but a number; else the label in lower case
+    Attributes:
+        name: As in `Published`; `""` where a cell holds nothing but a number; else the label in lower case.
+        number: What is printed.
+        text: As printed, without what multiplies it.
+        times: How many of it there are: 2 for "3019.19x2".
+        change: The change printed behind it.
+        at: How far into the page it stands, in characters.
+    """
+
+    name: str
     number: Number
-    text: str  # as printed, without what multiplies it
-    times: int  # how many of it there are: 2 for "3019.19x2"
+    text: str
+    times: int
     change: Change | None
     at: int
 
@@ -73,9 +89,10 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell: its quantities, a change that belongs to none of them, and its text."""
+    """A cell: its quantities, a change that belongs to none of them, and its text.
 
-    # The first change behind a number is its own. Further ones are others that the author quotes, or its bounds.
+    The first change behind a number is its own. Further ones are others that the author quotes, or its bounds.
+    """
 
     quantities: tuple[Quantity, ...]
     change: Change | None

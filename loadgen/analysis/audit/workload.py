@@ -21,15 +21,25 @@ KEY = re.compile(r"(?<![\w-])(\w+): ([\w.]+)")
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedWorkload:
-    """One workload."""
+    """One workload.
 
-    name: str  # as the page calls it; empty where it is only in a command
+    Attributes:
+        name: As the page calls it; empty where it is only in a command.
+        at: How far into the page it stands, in characters.
+        input_tokens: Of each request; None: conversations of many lengths.
+        output_tokens: Of each request; None: as the conversations had.
+        requests: How many are sent; None: unknown.
+        rate: Requests per second that are offered; None: unknown, or all at once.
+        cap: The most that may be in flight; None: unknown.
+    """
+
+    name: str
     at: int
-    input_tokens: int | None = None  # of each request; None: conversations of many lengths
-    output_tokens: int | None = None  # of each request; None: as the conversations had
-    requests: int | None = None  # how many are sent; None: unknown
-    rate: float | None = None  # requests per second that are offered; None: unknown, or all at once
-    cap: int | None = None  # the most that may be in flight; None: unknown
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    requests: int | None = None
+    rate: float | None = None
+    cap: int | None = None
 
     def fits(self, result: Published) -> bool:
         """Whether a result can be of this workload, by the lengths of its requests."""
@@ -41,6 +51,7 @@ def length_mismatch(result: Published, input_tokens: int | None, output_tokens: 
     """Return which mean lengths of a result are not those of a load: "prompts" or "replies"; empty: both may be.
 
     Args:
+        result: The result.
         input_tokens: Of each prompt; None: of many lengths.
         output_tokens: Of each reply, which may end early; None: of many lengths.
     """

@@ -11,27 +11,43 @@ from loadgen.analysis.compare.workload import OWN, Difference, differences, work
 
 
 class ComparedRun(ABC):
-    """One run of a side."""
+    """One run of a side.
 
-    where: str  # its file, and the line in it if the file holds several; for messages
+    Attributes:
+        where: Its file, and the line in it if the file holds several; for messages.
+        date: When it started, as the tool writes it; empty if it does not say.
+        partial: Why it ended early; None if it did not.
+        reasons: Why it is not VALID.
+        failed_checks: Those for which it is not.
+        error_rate: Of all requests; None if unknown.
+        meaning: How it would be read by itself.
+        workload: What must be the same in compared runs, by name; empty if it is unknown.
+        load: What both tools say of the load, by name, for a comparison across tools.
+        environment: What may differ, by name.
+        records: The path of its records, if these were read.
+        records_setting: The path of its records, if it wrote some.
+        warnings: What must be read before its numbers.
+    """
+
+    where: str
     tool: str
-    date: str  # when it started, as the tool writes it; empty if it does not say
+    date: str
     verdict = ""  # VALID, SUSPECT or INVALID; empty if the tool has none
-    partial: str | None = None  # why it ended early; None if it did not
+    partial: str | None = None
     simulated = False
-    reasons: list[str]  # why it is not VALID
-    failed_checks: list[str]  # those for which it is not
-    error_rate: float | None  # of all requests; None if unknown
+    reasons: list[str]
+    failed_checks: list[str]
+    error_rate: float | None
     cached_share = 0.0  # the share of the input that the server had cached before; 0 if unknown
-    meaning: Meaning  # how it would be read by itself
-    workload: Mapping[str, Any]  # what must be the same in compared runs, by name; empty if it is unknown
-    load: Mapping[str, Any]  # what both tools say of the load, by name, for a comparison across tools
-    environment: Mapping[str, Any]  # what may differ, by name
-    records: str | None = None  # the path of its records, if these were read
-    records_setting: str | None = None  # the path of its records, if it wrote some
+    meaning: Meaning
+    workload: Mapping[str, Any]
+    load: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    records: str | None = None
+    records_setting: str | None = None
     has_own_server = False  # whether the server was started for it
     key: tuple[object, ...]
-    warnings: list[str]  # what must be read before its numbers
+    warnings: list[str]
     requests_missing = ""  # why the values of its single requests cannot be read; empty if they can, or are in records
 
     @property

@@ -22,15 +22,23 @@ MAX_NAMED = 3  # runs in a note
 
 @dataclass(frozen=True)
 class CandidateRows:
-    """A candidate compared with the baseline."""
+    """A candidate compared with the baseline.
+
+    Attributes:
+        candidate: The side that is compared.
+        rows: The rows of the metrics that both sides have.
+        repeated: Metrics without a row, each with the metric that it is a fixed multiple of in every run.
+        differences: Between the environments of the two sides.
+        error_rates_differ: Error rates of both sides, if they differ too much to compare latencies; else empty.
+        block_length: In requests, if any interval is within the run.
+    """
 
     candidate: Side
-    rows: tuple[Row, ...]  # of the metrics that both sides have
-    # metrics without a row, each with the metric that it is a fixed multiple of in every run
+    rows: tuple[Row, ...]
     repeated: Mapping[str, str]
-    differences: tuple[Difference, ...]  # between the environments of the two sides
-    error_rates_differ: str  # those of both sides, if they differ too much to compare latencies; else empty
-    block_length: int | None  # in requests, if any interval is within the run
+    differences: tuple[Difference, ...]
+    error_rates_differ: str
+    block_length: int | None
 
     def row(self, metric: str) -> Row | None:
         """Return the row of a metric, such as ttft_p99; None if not both sides have it, or `repeated` names it."""
@@ -53,6 +61,8 @@ class Comparison:
     """All candidates compared with the baseline.
 
     Attributes:
+        baseline: The first side.
+        candidates: The others.
         notes: Warnings to read before any number.
         clashes: Differences between workloads that should be the same, one text for each pair of sides.
     """

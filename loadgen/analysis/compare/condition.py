@@ -21,12 +21,19 @@ _EXAMPLE = 'write e.g. "ttft_p99>+5%", "output_throughput<-3%" or "error_rate>+1
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A bound on the change of a metric; the condition fails if the change is beyond it."""
+    """A bound on the change of a metric; the condition fails if the change is beyond it.
+
+    Attributes:
+        text: As the user wrote it.
+        metric: That changes.
+        above: Whether beyond means above the bound, else below.
+        bound: As a share of the baseline's value; for a metric that is a share, a difference.
+    """
 
     text: str
     metric: Metric
-    above: bool  # whether beyond means above the bound, else below
-    bound: float  # as a share of the baseline's value; for a metric that is a share, a difference
+    above: bool
+    bound: float
 
     def is_beyond(self, value: float) -> bool:
         """Tell whether a change is beyond the bound."""
@@ -35,12 +42,18 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The result of a condition for a candidate."""
+    """The result of a condition for a candidate.
+
+    Attributes:
+        condition: That was tested.
+        side: Name of the candidate.
+        failed: Whether all of the interval of the change is beyond the bound; without an interval, whether the change
+            is. None if the runs cannot tell.
+        why: The reason, for people.
+    """
 
     condition: Condition
     side: str
-    # whether all of the interval of the change is beyond the bound; without an interval, whether the change is; None if
-    # the runs cannot tell
     failed: bool | None
     why: str
 
@@ -60,7 +73,11 @@ class Judgement:
 
 
 def parse(texts: Iterable[str]) -> list[Condition]:
-    """Parse conditions; each text may have several, with commas between them. BadInput if one is malformed."""
+    """Parse conditions; each text may have several, with commas between them.
+
+    Raises:
+        BadInput: A condition is malformed.
+    """
     return [_condition(part.strip()) for text in texts for part in text.split(",")]
 
 
@@ -86,7 +103,11 @@ def _condition(text: str) -> Condition:
 
 
 def judge(comparison: Comparison, conditions: Iterable[Condition]) -> list[Judgement]:
-    """Test every condition on every candidate; BadInput if a side does not have the metric."""
+    """Test every condition on every candidate.
+
+    Raises:
+        BadInput: A side does not have the metric.
+    """
     return [judgement for condition in conditions for judgement in _judge(comparison, condition)]
 
 

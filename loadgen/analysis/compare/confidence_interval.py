@@ -26,12 +26,19 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceInterval:
-    """Student's interval of a difference, in logarithms or shares (`Side.scaled_values`)."""
+    """Student's interval of a difference, in logarithms or shares (`Side.scaled_values`).
 
-    low: float  # lower bound; both bounds hold together with CONFIDENCE
+    Attributes:
+        low: Lower bound; both bounds hold together with CONFIDENCE.
+        high: Upper bound.
+        basis: The source of the noise.
+        p_value: Two-sided, of no difference.
+    """
+
+    low: float
     high: float
     basis: Basis
-    p_value: float  # two-sided, of no difference
+    p_value: float
 
     @classmethod
     def of(cls, difference: float, error: float, df: float, basis: Basis) -> "ConfidenceInterval":
@@ -60,6 +67,7 @@ def interval_by_starts(
         baseline: Scaled values of the starts, shape (n,).
         candidate: Scaled values of the starts, shape (m,).
         kept: Noise of a noise file, which is pooled with that of the starts. Without it some side has two starts.
+        rounding: Rounding error of the difference.
     """
     own = [Noise.of_replicates(values) for values in (baseline, candidate)]
     noise = Noise.pooled(own if kept is None else [kept, *own])
@@ -77,10 +85,15 @@ def interval_within_run(
     length: int,
     rounding: float = 0.0,
 ) -> ConfidenceInterval | None:
-    """Return the interval by the variation between blocks of `length` requests; None if there are too few.
+    """Return the interval by the variation between requests; None if they are too few for the metric.
 
     Args:
+        baseline: The runs of the baseline.
+        candidate: The runs of the candidate.
+        metric: That is compared.
         difference: Candidate minus baseline, in scaled values.
+        length: The length of a block, in requests.
+        rounding: Rounding error of the difference.
     """
     replicates = [_resample_side(runs, metric, length) for runs in (baseline, candidate)]
     if replicates[0] is None or replicates[1] is None:

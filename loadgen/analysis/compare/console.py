@@ -26,7 +26,12 @@ TITLE_WIDTH = 50
 
 
 def render(comparison: Comparison, screen: Screen = PLAIN) -> str:
-    """Return the whole text, without control characters but those of colours."""
+    """Return the whole text, without control characters but those of colours.
+
+    Args:
+        comparison: What was compared.
+        screen: Where it is shown.
+    """
     answers = [join_parts(answer.parts(comparison, candidate), screen) for candidate in comparison.candidates]
     return "\n".join([*map(printable, _lines(comparison)), *answers]) + "\n"
 

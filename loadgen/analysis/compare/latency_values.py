@@ -16,12 +16,19 @@ MIN_SAMPLE_SIZE = 100  # effective, for any interval
 
 @dataclass(frozen=True, slots=True)
 class LatencyValues:
-    """The values of a latency; each array has an entry per request, shape (n,)."""
+    """The values of a latency; each array has an entry per request, shape (n,).
 
-    sums: Floats  # sum of the request's values, ms
-    counts: Floats  # number of its values
-    within: Mapping[float, Floats]  # number of its values up to a percentile of all values, by the percentile
-    distribution: Histogram  # of all values, ns
+    Attributes:
+        sums: Sum of the request's values, ms.
+        counts: Number of its values.
+        within: Number of its values up to a percentile of all values, by the percentile.
+        distribution: The distribution of all values, ns.
+    """
+
+    sums: Floats
+    counts: Floats
+    within: Mapping[float, Floats]
+    distribution: Histogram
 
     @property
     def means(self) -> Floats:
@@ -32,7 +39,12 @@ class LatencyValues:
         return means
 
     def resample_mean(self, length: int, seed: int) -> Floats | None:
-        """Return bootstrap replicates of the mean, ms, by blocks of `length` requests; None: too few values."""
+        """Return bootstrap replicates of the mean, ms; None if the values are too few.
+
+        Args:
+            length: The length of a block, in requests.
+            seed: The seed of the random numbers.
+        """
         means = resample_ratio(self.sums, self.counts, length, seed)
         if np.isnan(means).any():
             return None
@@ -44,12 +56,14 @@ class LatencyValues:
     def resample_percentile(self, p: float, length: int, seed: int) -> Floats | None:
         """Return bootstrap replicates of the `p`-th percentile, ms; None if the values are too few.
 
+        The share of values up to the percentile is resampled; the percentile follows from how far that share is from
+        the run's own (Woodruff, J. Am. Stat. Assoc. 47, 1952), by the distribution of all values.
+
         Args:
             p: One of the keys of `within`.
             length: The length of a block, in requests.
+            seed: The seed of the random numbers.
         """
-        # The share of values up to the percentile is resampled; the percentile follows from how far that share is from
-        # the run's own (Woodruff, J. Am. Stat. Assoc. 47, 1952), by the distribution of all values.
         count = float(self.counts.sum())
         if not 0 < p < 100 or count < least_samples(p):
             return None

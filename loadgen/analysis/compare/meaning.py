@@ -8,10 +8,15 @@ from loadgen.report.result.latencies import Clock
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """How the latencies of all sides are read."""
+    """How the latencies of all sides are read.
 
-    clock: Clock  # where latencies start: due or sent
-    # whether TPOT divides by the output tokens but one, as other tools do, and not by those after the first event
+    Attributes:
+        clock: Where latencies start: due or sent.
+        as_vllm: Whether TPOT divides by the output tokens but one, as other tools do, and not by those after the first
+            event.
+    """
+
+    clock: Clock
     as_vllm: bool = False
 
     def distribution(self, latency: str) -> str:

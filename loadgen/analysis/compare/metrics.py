@@ -31,16 +31,25 @@ Reader = Callable[[Result], float | None]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A number of a result."""
+    """A number of a result.
 
-    name: str  # as in a condition: output_throughput, ttft_p99
-    unit: str  # ms, req/s, tok/s; empty if it has none, "%" for shares
-    more_is_better: bool | None  # None if it depends on the purpose
-    label: str = ""  # its name for people; empty for latencies
-    read: Reader = lambda result: None  # reads it from a result, except latencies
-    # returns the number of requests that a throughput counts; None for other metrics
+    Attributes:
+        name: As in a condition: output_throughput, ttft_p99.
+        unit: Ms, req/s, tok/s; empty if it has none, "%" for shares.
+        more_is_better: None if it depends on the purpose.
+        label: Its name for people; empty for latencies.
+        read: Reads it from a result, except latencies.
+        counted: Returns the number of requests that a throughput counts; None for other metrics.
+        from_server: Whether the server reported it; else loadgen measured it.
+    """
+
+    name: str
+    unit: str
+    more_is_better: bool | None
+    label: str = ""
+    read: Reader = lambda result: None
     counted: Callable[[Result], float] | None = None
-    from_server: bool = False  # whether the server reported it; else loadgen measured it
+    from_server: bool = False
     # latency, statistic: of which it is which, as in an SLO; empty for other metrics
     latency: str = ""
     statistic: str = ""

@@ -27,12 +27,15 @@ MAX_ERROR_RATE = 0.01  # above it, and above such a difference, latencies are th
 
 @dataclass(frozen=True)
 class Pair:
-    """A baseline and a candidate."""
+    """A baseline and a candidate.
+
+    Attributes:
+        read_requests: Reads the records of a side's runs; called only if an interval needs them.
+    """
 
     baseline: Side
     candidate: Side
     noise: NoiseFile | None
-    # reads the records of a side's runs; called only if an interval needs them
     read_requests: Callable[[Side], Sequence[RunRequests]]
 
     @property

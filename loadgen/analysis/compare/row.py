@@ -22,16 +22,26 @@ class Conclusion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One metric of both sides."""
+    """One metric of both sides.
+
+    Attributes:
+        metric: That is compared.
+        baseline: Value of the baseline: the geometric mean of its starts, for shares the arithmetic mean.
+        candidate: Value of the candidate.
+        change: Relative difference of the candidate; for shares the difference. None if only the baseline is 0.
+        resolution: Width of the range in which a true value lies, as a share of it; 0 if values are exact.
+        interval: The interval of the difference of scaled values; None if unknown.
+        why_no_interval: Why it is unknown; empty if it is known.
+        conclusion: About the difference.
+    """
 
     metric: Metric
-    baseline: float  # value of the baseline: the geometric mean of its starts, for shares the arithmetic mean
+    baseline: float
     candidate: float
-    # relative difference of the candidate; for shares the difference; None if only the baseline is 0
     change: float | None
-    resolution: float  # width of the range in which a true value lies, as a share of it; 0 if values are exact
-    interval: ConfidenceInterval | None  # of the difference of scaled values; None if unknown
-    why_no_interval: str  # why it is unknown; empty if it is known
+    resolution: float
+    interval: ConfidenceInterval | None
+    why_no_interval: str
     conclusion: Conclusion = Conclusion.UNKNOWN
 
     @property

@@ -25,28 +25,47 @@ from loadgen.util.number_format import to_ms
 
 @dataclass(frozen=True, slots=True)
 class EndedRequests:
-    """The requests that ended, in the order of their ends, shape (k,)."""
+    """The requests that ended, in the order of their ends, shape (k,).
 
-    # time since the request before it ended, for the first one since any was sent: their sum is the duration of the run
+    Attributes:
+        waits_s: Time since the request before it ended, for the first one since any was sent: their sum is the duration
+            of the run.
+        counts: What each request adds to a throughput, by the name of the metric.
+    """
+
     waits_s: Floats
-    counts: dict[str, Floats]  # what each request adds to a throughput, by the name of the metric
+    counts: dict[str, Floats]
 
 
 @dataclass(frozen=True)
 class RunRequests:
-    """The requests of a run, in the order of its schedule."""
+    """The requests of a run, in the order of its schedule.
 
-    failed: Floats  # 1 if the server failed the request, else 0, shape (n,)
-    counted: Floats  # 1 if the request counts in the error rate (`Failures`), else 0, shape (n,)
-    latencies: dict[str, LatencyValues]  # of the requests that ended, by the name of the latency
+    Attributes:
+        failed: 1 if the server failed the request, else 0, shape (n,).
+        counted: 1 if the request counts in the error rate (`Failures`), else 0, shape (n,).
+        latencies: The latencies of the requests that ended, by the name of the latency.
+        ended: The requests that ended, for throughputs.
+        in_flight: Requests due and not ended, on average over the run.
+    """
+
+    failed: Floats
+    counted: Floats
+    latencies: dict[str, LatencyValues]
     ended: EndedRequests
-    in_flight: float  # requests due and not ended, on average over the run
+    in_flight: float
 
     @classmethod
     def read(
         cls, path: str, histograms: Mapping[str, Histogram], metrics: Iterable[Metric], meaning: Meaning
     ) -> "RunRequests":
         """Read a file of --records in one pass; a row of numbers is kept for each request.
+
+        Args:
+            path: The path of the file.
+            histograms: The distributions of the run's result, by name.
+            metrics: That will be resampled.
+            meaning: How latencies are read.
 
         Raises:
             BadInput: A line of the records is malformed.
@@ -107,14 +126,22 @@ class RunRequests:
 
 
 class _LatencyColumns:
-    """The columns of a latency in the table of a run's requests."""
+    """The columns of a latency in the table of a run's requests.
+
+    Args:
+        name: The name of the latency.
+        settings: The settings of the run.
+        histograms: The distributions of the run, by name.
+        metrics: Whose percentiles will be resampled.
+        meaning: How latencies are read.
+    """
 
     def __init__(
         self,
         name: str,
         settings: RunSettings,
         histograms: Mapping[str, Histogram],
-        metrics: Iterable[Metric],  # whose percentiles will be resampled
+        metrics: Iterable[Metric],
         meaning: Meaning,
     ) -> None:
         self.name, self._settings, self._as_vllm = name, settings, meaning.as_vllm

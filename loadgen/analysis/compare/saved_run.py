@@ -55,7 +55,11 @@ class SavedRun(ComparedRun):
         return load_line.full_text(self.result)
 
     def read_requests(self, metrics: Iterable[Metric], meaning: Meaning) -> RunRequests | None:
-        """As `ComparedRun.read_requests`; BadInput if a line of the records is malformed."""
+        """Read the requests for resampling these metrics; return None without records.
+
+        Raises:
+            BadInput: A line of the records is malformed.
+        """
         return None if self.records is None else RunRequests.read(self.records, self._histograms, metrics, meaning)
 
     def value(self, metric: Metric, meaning: Meaning) -> float | None:

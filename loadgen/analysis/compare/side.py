@@ -31,6 +31,7 @@ class Side:
 
     Attributes:
         name: For tables.
+        path: File or folder.
         starts: One run or more, without duplicates, in the order of their dates.
         meaning: How the latencies of its runs are read; `together` gives all sides the same.
     """
@@ -175,7 +176,11 @@ def _holds_a_run(path: Path) -> bool:
 
 
 def check_distinct(sides: Sequence[Side]) -> None:
-    """Raise BadInput with both files if a run is on two sides."""
+    """Refuse a run that is on two sides.
+
+    Raises:
+        BadInput: Naming both files.
+    """
     seen: dict[object, str] = {}
     for side in sides:
         for run in side.starts:

@@ -103,8 +103,10 @@ class ToolRun(ComparedRun):
         return defaultdict(lambda: none, known)
 
     def _ended(self, requests: ToolRequests) -> tuple[EndedRequests, float]:
-        """Return the requests for throughputs, and how many were in flight on average."""
-        # Without the times at which they were sent, throughputs cannot be resampled.
+        """Return the requests for throughputs, and how many were in flight on average.
+
+        Without the times at which they were sent, throughputs cannot be resampled.
+        """
         known_s = np.nan_to_num(requests.e2el) / 1000
         duration_s = self._result.number("duration") or 0.0
         in_flight = float(known_s.sum()) / duration_s if duration_s else float(len(requests))

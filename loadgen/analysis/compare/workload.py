@@ -1,6 +1,7 @@
-"""The workload of a run, which must be the same in runs that are compared, and its environment, which may differ."""
+"""The workload of a run, which must be the same in runs that are compared, and its environment, which may differ.
 
-# Prompts and due times are compared by their hashes. If a hash differs, the settings that determine it are listed.
+Prompts and due times are compared by their hashes. If a hash differs, the settings that determine it are listed.
+"""
 
 import dataclasses
 import difflib
@@ -35,9 +36,15 @@ ADDRESS_SETTINGS = {"base_url", "host", "port"}  # of a server started for the r
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A setting or fact that differs between two runs."""
+    """A setting or fact that differs between two runs.
 
-    name: str  # a flag, or a name with dots
+    Attributes:
+        name: A flag, or a name with dots.
+        one: Its value in the first run, as text.
+        other: Its value in the other run, as text.
+    """
+
+    name: str
     one: str
     other: str
 

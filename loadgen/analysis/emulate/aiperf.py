@@ -1,6 +1,7 @@
-"""AIPerf 0.13.0: the average, the 99th percentile and the median in its table of metrics."""
+"""AIPerf 0.13.0: the average, the 99th percentile and the median in its table of metrics.
 
-# It follows AIPerf's chat endpoint, which parses responses, and its `metrics/types`.
+It follows AIPerf's chat endpoint, which parses responses, and its `metrics/types`.
+"""
 
 from dataclasses import dataclass
 
@@ -35,15 +36,21 @@ NOT_REASONING = event_selection(lambda flags: flags & TOKENS & ~REASONING)
 
 @dataclass(frozen=True)
 class Records(View):
-    """The data that AIPerf keeps of valid requests; times are ns, arrays have an entry for each of them."""
+    """The data that AIPerf keeps of valid requests; times are ns, arrays have an entry for each of them.
 
-    contents: bytes  # the selection of events with content
-    included: Bools  # which requests of the run these are
+    Attributes:
+        contents: The selection of events with content.
+        included: Which requests of the run these are.
+        output: Output tokens, -1 if unknown.
+    """
+
+    contents: bytes
+    included: Bools
     # start, first, last: when each began, and when its first and last content arrived
     start: Int64s
     first: Int64s
     last: Int64s
-    output: Int64s  # output tokens, -1 if unknown
+    output: Int64s
 
     @property
     def duration_s(self) -> float:

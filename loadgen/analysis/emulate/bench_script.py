@@ -33,16 +33,28 @@ from loadgen.util.arrays import Floats, Int64s
 
 @dataclass(frozen=True)
 class Answers(View):
-    """The data that such a script keeps of the requests; times are ns, arrays have an entry per request."""
+    """The data that such a script keeps of the requests; times are ns, arrays have an entry per request.
 
-    tokens: bytes  # the selection of events that it takes for tokens
-    marks: bytes  # the selection of events that its gaps lie between
-    success: Bools  # which requests it counts as successful, if `FORGIVING` is active
-    end: Int64s  # when each request ended; its start if it had no event
-    output: Int64s  # output tokens of each, -1 if unknown
-    input: Int64s  # input tokens of each, -1 if unknown
-    begin: int  # when the duration begins
-    divides: bool = False  # whether it divides the gap before an event by the tokens of the event, as loadgen does
+    Attributes:
+        tokens: The selection of events that it takes for tokens.
+        marks: The selection of events that its gaps lie between.
+        success: Which requests it counts as successful, if `FORGIVING` is active.
+        end: When each request ended; its start if it had no event.
+        output: Output tokens of each, -1 if unknown.
+        input: Input tokens of each, -1 if unknown.
+        begin: When the duration begins.
+        divides: Whether it divides the gap before an event by the tokens of the event, as loadgen
+            does.
+    """
+
+    tokens: bytes
+    marks: bytes
+    success: Bools
+    end: Int64s
+    output: Int64s
+    input: Int64s
+    begin: int
+    divides: bool = False
 
     @property
     def completed(self) -> Bools:

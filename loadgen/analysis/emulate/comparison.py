@@ -30,11 +30,17 @@ TOOLS: Mapping[str, Tool] = {
 
 @dataclass(frozen=True)
 class ExplainedRow:
-    """A row of a tool, explained."""
+    """A row of a tool, explained.
+
+    Attributes:
+        row: The row of the tool.
+        ours: The corresponding number of loadgen; None: n/a.
+        why: The rules that cause the difference, and the row's notes.
+    """
 
     row: Row
-    ours: float | None  # the corresponding number of loadgen; None: n/a
-    why: tuple[Rule, ...]  # the rules that cause the difference, and the row's notes
+    ours: float | None
+    why: tuple[Rule, ...]
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,9 @@ class ToolComparison:
     """What a tool would have printed for a run.
 
     Attributes:
+        tool: The tool.
+        path: The path of the file of records.
+        requests: Number of requests in it.
         rows: In the order of the tool's console.
     """
 
@@ -104,8 +113,15 @@ def compare(path: str | Path, name: str) -> ToolComparison:
 
 
 def explain(tool: Tool, run: RecordedRun, result: Result) -> list[ExplainedRow]:
-    """Return the rows of a tool, each with the rules that change it when they are switched off one after another."""
-    # The steps lead from the tool's value to loadgen's, so a difference without a reason is a rule that is missing.
+    """Return the rows of a tool, each with the rules that change it when they are switched off one after another.
+
+    The steps lead from the tool's value to loadgen's, so a difference without a reason is a rule that is missing.
+
+    Args:
+        tool: The tool.
+        run: The recorded run.
+        result: The result of the same records.
+    """
     return [row for section in tool.sections for row in _explain_section(tool, section, run, result)]
 
 
@@ -113,6 +129,7 @@ def loadgen_value(result: Result, name: str) -> float | None:
     """Return a number of loadgen's result.
 
     Args:
+        result: The result of the run.
         name: A number of `RunNumbers`, or a latency and its statistic: "ttft mean", "itl p99", "e2el max"; these are in
             ms, on the clock of --latency-from.
     """

@@ -11,12 +11,17 @@ from loadgen.util.arrays import Floats
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """Values with weights. A statistic of an empty distribution is None."""
+    """Values with weights. A statistic of an empty distribution is None.
 
-    values: Floats  # shape (n,)
-    # how many times each value counts, shape (n,), whole numbers unless `steps`; None: once
+    Attributes:
+        values: Shape (n,).
+        weights: How many times each value counts, shape (n,), whole numbers unless `steps`; None: once.
+        steps: Whether percentiles are values of the distribution, else they are interpolated as numpy does.
+    """
+
+    values: Floats
     weights: Floats | None = None
-    steps: bool = False  # whether percentiles are values of the distribution, else they are interpolated as numpy does
+    steps: bool = False
 
     @property
     def mean(self) -> float | None:

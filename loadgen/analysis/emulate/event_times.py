@@ -14,6 +14,7 @@ def gaps(run: RecordedRun, tokens: bytes, marks: bytes, included: Bools, imputed
     """Return the gap before each event that a tool takes for a token, except the first of its request; ns.
 
     Args:
+        run: The run.
         tokens: The selection of those events.
         marks: The selection of events that a gap may begin with; includes `tokens`.
         included: The requests that count, shape (requests,).
@@ -45,8 +46,13 @@ def _imputed_gaps(run: RecordedRun, tokens: bytes, included: Bools, event_tokens
 
 
 def spread_tokens(run: RecordedRun, tokens: bytes, included: Bools) -> Int64s:
-    """Return when each token came, ns, if those of an event came evenly after the event before it."""
-    # `tokens` selects the events that bear tokens; the first of a request counts as one.
+    """Return when each token came, ns, if those of an event came evenly after the event before it.
+
+    Args:
+        run: The run.
+        tokens: The selection of events that bear tokens; the first of a request counts as one.
+        included: The requests that count, shape (requests,).
+    """
     selected = run.select(tokens)
     known = run.event_tokens
     k = np.ones(len(selected.at), dtype=np.int64) if known is None else known[selected.index].copy()
@@ -61,7 +67,13 @@ def spread_tokens(run: RecordedRun, tokens: bytes, included: Bools) -> Int64s:
 
 
 def busiest_whole_second(at: Int64s, begin: int, weights: Int64s | None = None) -> float:
-    """Return the largest sum of weights, None: 1 each, in any whole second after `begin`; times in ns."""
+    """Return the largest sum of weights in any whole second after `begin`.
+
+    Args:
+        at: Times, ns.
+        begin: Time, ns.
+        weights: The weights of the times; None: 1 each.
+    """
     return float(np.bincount((at - begin) // NS_PER_S, weights).max(initial=0))
 
 

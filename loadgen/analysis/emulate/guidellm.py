@@ -1,7 +1,8 @@
-"""guidellm 0.5.1 as benchmark-runner called it: the numbers of GPUStack's published pages."""
+"""guidellm 0.5.1 as benchmark-runner called it: the numbers of GPUStack's published pages.
 
-# benchmark-runner's chat handler decides which chunks are tokens; `GenerativeRequestStats`, `GenerativeMetrics` and
-# `DistributionSummary` of guidellm compute the numbers. The rows are those of the pages.
+benchmark-runner's chat handler decides which chunks are tokens; `GenerativeRequestStats`, `GenerativeMetrics` and
+`DistributionSummary` of guidellm compute the numbers. The rows are those of the pages.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,14 +59,20 @@ S = 1e9
 
 @dataclass(frozen=True)
 class Requests(View):
-    """The data that guidellm keeps of successful requests; times are ns, arrays have an entry for each of them."""
+    """The data that guidellm keeps of successful requests; times are ns, arrays have an entry for each of them.
 
-    tokens: bytes  # the selection of events that it takes for tokens
-    included: Bools  # which requests of the run these are
+    Attributes:
+        tokens: The selection of events that it takes for tokens.
+        included: Which requests of the run these are.
+        seen: Number of events of each that are tokens.
+    """
+
+    tokens: bytes
+    included: Bools
     # start, end: when each began and ended
     start: Int64s
     end: Int64s
-    seen: Int64s  # number of events of each that are tokens
+    seen: Int64s
     # first, last: when the first and the last of them arrived; the end of a request without one
     first: Int64s
     last: Int64s

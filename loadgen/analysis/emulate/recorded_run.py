@@ -40,11 +40,17 @@ TOKEN = event_selection(lambda flags: flags & TOKENS)
 
 @dataclass(frozen=True, eq=False)
 class SelectedEvents:
-    """The events of a selection, request by request."""
+    """The events of a selection, request by request.
 
-    index: Int64s  # their positions among all events, ascending
-    at: Int64s  # when they arrived, CLOCK_MONOTONIC ns
-    bounds: Int64s  # where those of each request begin in `index`, and the total; shape (requests + 1,)
+    Attributes:
+        index: Their positions among all events, ascending.
+        at: When they arrived, CLOCK_MONOTONIC ns.
+        bounds: Where those of each request begin in `index`, and the total; shape (requests + 1,).
+    """
+
+    index: Int64s
+    at: Int64s
+    bounds: Int64s
 
     @property
     def count(self) -> Int64s:
@@ -71,7 +77,20 @@ class RecordedRun:
     """The requests and events of a run, for tools with other definitions.
 
     Args:
+        settings: The settings of the run.
         start_ns: When its clock started, CLOCK_MONOTONIC ns.
+        records: All requests.
+
+    Attributes:
+        chat: Whether the run used chat completions.
+        native: Whether it used SGLang's own /generate; else, and if it is no chat, completions.
+        due, sent, closed, ...: One entry per request, int64; see `loadgen.core.record.Record`. `expected` is the number
+            of tokens that the server should count in the prompt, `tokens` the number that loadgen counts in the answer.
+        ok: Whether the request succeeded.
+        complete: Whether the HTTP response came to its end, whatever was in it.
+        has_error: Whether the stream held an error object.
+        abandoned: Whether loadgen gave the request up, so that its end is unknown.
+        select: Of 10**5 requests each holds a gigabyte.
 
     Raises:
         BadInput: A record does not hold the events of its stream, or the run used an API whose events the tools read in
@@ -106,7 +125,7 @@ class RecordedRun:
         self.flags = np.frombuffer(self._flags, dtype=np.int16)
         self.offsets = np.array(offsets)
         self._cache: dict[Hashable, Any] = {}
-        self.select = lru_cache(maxsize=2)(self._select)  # of 10**5 requests each holds a gigabyte
+        self.select = lru_cache(maxsize=2)(self._select)
 
     def __len__(self) -> int:
         return len(self.due)

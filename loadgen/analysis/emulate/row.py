@@ -7,14 +7,22 @@ from loadgen.analysis.emulate.rule import Rule
 
 @dataclass(frozen=True)
 class Row:
-    """One line as the tool prints it."""
+    """One line as the tool prints it.
 
-    label: str  # in the tool's own words
-    value: float | None  # in the unit of the label; None if it cannot be known
-    # name of the corresponding number of loadgen, as for `loadgen_value`; None if there is none
+    Attributes:
+        label: In the tool's own words.
+        value: In the unit of the label; None if it cannot be known.
+        ours: Name of the corresponding number of loadgen, as for `loadgen_value`; None if there is none.
+        digits: Number of decimals.
+        unit_ms: Unit of a latency in ms; 1 for other values.
+        notes: Remarks on the value.
+    """
+
+    label: str
+    value: float | None
     ours: str | None = None
     digits: int = 2
-    unit_ms: float = 1.0  # unit of a latency in ms; 1 for other values
+    unit_ms: float = 1.0
     notes: tuple[Rule, ...] = ()
 
     @property

@@ -6,21 +6,33 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Rule:
-    """A difference between a tool and loadgen."""
+    """A difference between a tool and loadgen.
+
+    Attributes:
+        name: For JSON.
+        text: What the tool does, and what loadgen does instead.
+    """
 
     name: str
-    text: str  # what the tool does, and what loadgen does instead
+    text: str
 
 
 Rules = Container[Rule]
 
 
 class RuleProbe:
-    """Active rules that record which rules were asked about: a result cannot depend on the others."""
+    """Active rules that record which rules were asked about: a result cannot depend on the others.
+
+    Args:
+        active: The active rules.
+
+    Attributes:
+        answers: The rules that were asked about, and whether they are active.
+    """
 
     def __init__(self, active: Collection[Rule]) -> None:
         self._active = active
-        self.answers: dict[Rule, bool] = {}  # the rules that were asked about, and whether they are active
+        self.answers: dict[Rule, bool] = {}
 
     def __contains__(self, rule: object) -> bool:
         assert isinstance(rule, Rule)

@@ -1,7 +1,8 @@
-"""SGLang's `bench_serving`, version 0.5.23, for chat, completions, and its own /generate."""
+"""SGLang's `bench_serving`, version 0.5.23, for chat, completions, and its own /generate.
 
-# It follows the request functions of /v1/chat/completions, /v1/completions and /generate, and `calculate_metrics`,
-# without speculative decoding.
+It follows the request functions of /v1/chat/completions, /v1/completions and /generate, and `calculate_metrics`,
+without speculative decoding.
+"""
 
 import math
 from functools import partial
@@ -100,6 +101,9 @@ def _total(key: str, value: float | None, notes: tuple[Rule, ...] = (), *, ours:
     """Return the row of a number above the latencies.
 
     Args:
+        key: The key of the number in SGLang's result.
+        value: The number; None if it cannot be known.
+        notes: Remarks on it.
         ours: The name of loadgen's number; empty: the same; None: there is none.
     """
     label, digits = TOTALS[key]

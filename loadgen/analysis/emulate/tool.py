@@ -12,12 +12,19 @@ Section = Callable[[View], list[Row]]
 
 @dataclass(frozen=True)
 class Tool:
-    """One version of a load generator."""
+    """One version of a load generator.
+
+    Attributes:
+        title: Its name and version.
+        rules: How it differs from loadgen.
+        sections: Parts of its console, in order: each computes rows of a run with the active rules. Without any rule
+            they are loadgen's own numbers, except for the precision of a histogram.
+        premises: How the tool is assumed to have been called, and other remarks.
+        native: Whether it can ask SGLang's own /generate.
+    """
 
     title: str
-    rules: tuple[Rule, ...]  # how it differs from loadgen
-    # parts of its console, in order: each computes rows of a run with the active rules. Without any rule they are
-    # loadgen's own numbers, except for the precision of a histogram
+    rules: tuple[Rule, ...]
     sections: tuple[Section, ...]
-    premises: tuple[str, ...] = ()  # how the tool is assumed to have been called, and other remarks
-    native: bool = False  # whether it can ask SGLang's own /generate
+    premises: tuple[str, ...] = ()
+    native: bool = False

@@ -1,7 +1,8 @@
-"""`vllm bench serve`: versions 0.11, 0.32 and 0.33, and its Rust client, for chat and completions."""
+"""`vllm bench serve`: versions 0.11, 0.32 and 0.33, and its Rust client, for chat and completions.
 
-# It follows the request functions of /v1/chat/completions and /v1/completions, and `calculate_metrics`. The Rust client
-# is followed by what it printed of known streams.
+It follows the request functions of /v1/chat/completions and /v1/completions, and `calculate_metrics`. The Rust client
+is followed by what it printed of known streams.
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -70,9 +71,14 @@ USAGES = event_selection(lambda flags: flags & USAGE)
 
 @dataclass(frozen=True)
 class Client:
-    """A client that prints this console."""
+    """A client that prints this console.
 
-    version: int  # minor version of vLLM
+    Attributes:
+        version: Minor version of vLLM.
+        rust: Whether it is the one in Rust.
+    """
+
+    version: int
     rust: bool = False
 
     @property

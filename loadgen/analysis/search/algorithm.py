@@ -1,8 +1,8 @@
-"""The search for the highest load level, a rate or a concurrency, at which a server meets all criteria."""
+"""The search for the highest load level, a rate or a concurrency, at which a server meets all criteria.
 
-# Levels are doubled until one fails, or halved until one does not; then the gap between the two is bisected, in
-# logarithms. A level counts as met only if a confidence bound shows it, so few requests cannot meet a criterion by
-# luck.
+Levels are doubled until one fails, or halved until one does not; then the gap between the two is bisected, in
+logarithms. A level counts as met only if a confidence bound shows it, so few requests cannot meet a criterion by luck.
+"""
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,14 +14,19 @@ from loadgen.analysis.search.ratio_sample import LOOKS, RatioSample
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run at a level shows."""
+    """What one run at a level shows.
+
+    Attributes:
+        samples: One for each criterion.
+        in_flight: Requests in flight at the server, on average.
+        failed: Whether it misses the criteria whatever the samples show: requests piled up, or the run was stopped
+            early because too many had missed their limits.
+        inconclusive: Why the run shows nothing about the server; None if it does. For example the client was the limit.
+    """
 
     samples: Sequence[RatioSample]
-    in_flight: float  # requests in flight at the server, on average
-    # whether it misses the criteria whatever the samples show: requests piled up, or the run was stopped early because
-    # too many had missed their limits
+    in_flight: float
     failed: bool = False
-    # why the run shows nothing about the server; None if it does. For example the client was the limit
     inconclusive: str | None = None
 
     def met(self) -> bool | None:
@@ -41,14 +46,21 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class SearchRange:
-    """Which levels are searched, and how finely."""
+    """Which levels are searched, and how finely.
 
-    # the search ends when the lowest level that fails is this share above the highest that does not
+    Attributes:
+        resolution: The search ends when the lowest level that fails is this share above the highest that does not.
+        min_level: The search gives up below this level.
+        max_level: No level above this one is tried.
+        nearest: Rounds a computed level to one that can be run.
+        looks: A level that as many conclusive runs have not shown to meet the criteria fails.
+    """
+
     resolution: float = 0.05
     min_level: float = 0.01
     max_level: float = 1e6
-    nearest: Callable[[float], float] = float  # rounds a computed level to one that can be run
-    looks: int = LOOKS  # a level that as many conclusive runs have not shown to meet the criteria fails
+    nearest: Callable[[float], float] = float
+    looks: int = LOOKS
 
 
 class End(StrEnum):
@@ -62,13 +74,19 @@ class End(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The result of a search."""
+    """The result of a search.
 
-    level: float  # the highest level that met the criteria; 0 if none did
-    fails: float  # the lowest level that failed; infinite if none did
+    Attributes:
+        level: The highest level that met the criteria; 0 if none did.
+        fails: The lowest level that failed; infinite if none did.
+        end: Why the search ended.
+        tried: Levels in the order in which they were tried, and whether they met the criteria; None if the client was
+            the limit, or no more runs were allowed.
+    """
+
+    level: float
+    fails: float
     end: End
-    # levels in the order in which they were tried, and whether they met the criteria; None if the client was the limit,
-    # or no more runs were allowed
     tried: tuple[tuple[float, bool | None], ...]
 
 
@@ -76,7 +94,13 @@ Measure = Callable[[float], Awaitable[Run | None]]
 
 
 async def find_highest_level(measure: Measure, start: float, span: SearchRange) -> SearchResult:
-    """Find the highest level that meets the criteria; `measure` returns None if no more runs are allowed."""
+    """Find the highest level that meets the criteria.
+
+    Args:
+        measure: Runs a level; returns None if no more runs are allowed.
+        start: The first level.
+        span: Which levels are searched.
+    """
     meets, fails = 0.0, math.inf
     level = min(max(span.nearest(start), span.min_level), span.max_level)
     tried: list[tuple[float, bool | None]] = []

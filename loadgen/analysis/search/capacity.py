@@ -1,6 +1,7 @@
-"""Capacity of a server at a load level: whether more load still brings more work."""
+"""Capacity of a server at a load level: whether more load still brings more work.
 
-# Both rules return why a level is beyond the capacity, or None. They are the `misses` of a search.
+Both rules return why a level is beyond the capacity, or None. They are the `misses` of a search.
+"""
 
 import math
 
@@ -14,10 +15,16 @@ MIN_GAIN = 0.05  # of output tokens per second, for twice the requests in flight
 
 
 def misses_rate(rate: float, result: Result) -> str | None:
-    """Tell that the server answered fewer requests than were due at a steady rate, requests/s."""
-    # Requests that end are counted from the moment when the first one has ended to the last due time. Where the server
-    # keeps up, they differ from those due by about the square root of the number in flight. A rate of sessions is
-    # judged by the check of piled up requests alone.
+    """Tell that the server answered fewer requests per second than were due.
+
+    Requests that end are counted from the moment when the first one has ended to the last due time. Where the server
+    keeps up, they differ from those due by about the square root of the number in flight. A rate of sessions is judged
+    by the check of piled up requests alone.
+
+    Args:
+        rate: Requests per second, evenly spaced.
+        result: The result of the run.
+    """
     snapshot, schedule = result.snapshot, result.provenance.schedule
     closed = snapshot.closed[snapshot.sent >= 0]
     if not len(closed) or schedule.sessions < schedule.requests:
@@ -39,7 +46,12 @@ class ThroughputGain:
         self._throughput: dict[float, float] = {}
 
     def __call__(self, in_flight: float, result: Result) -> str | None:
-        """Tell that a level brings too little more than the highest level below it that was within the capacity."""
+        """Tell that a level brings too little more than the highest level below it that was within the capacity.
+
+        Args:
+            in_flight: The level.
+            result: The result of its run.
+        """
         found = result.numbers.output_throughput or 0.0
         below = max((level for level in self._throughput if level < in_flight), default=None)
         if below is not None:

@@ -1,8 +1,9 @@
-"""Criteria: what an SLO requires of the requests of a run, as shares and means that have confidence bounds."""
+"""Criteria: what an SLO requires of the requests of a run, as shares and means that have confidence bounds.
 
-# `ttft_p99<500ms` is met exactly if 99 % of the requests have a TTFT below 500 ms, so a limit on a percentile is a
-# limit on a share. A failed request meets none. Means and gaps between tokens are those of the requests that succeeded;
-# an SLO that limits nothing else also limits failures (`slo.required_limits`).
+`ttft_p99<500ms` is met exactly if 99 % of the requests have a TTFT below 500 ms, so a limit on a percentile is a limit
+on a share. A failed request meets none. Means and gaps between tokens are those of the requests that succeeded; an SLO
+that limits nothing else also limits failures (`slo.required_limits`).
+"""
 
 import math
 from collections.abc import Sequence
@@ -25,7 +26,11 @@ MIN_REQUESTS = 100  # of a run
 
 
 class Criterion(Protocol):
-    """A requirement on the requests of a run."""
+    """A requirement on the requests of a run.
+
+    Attributes:
+        text: As the user wrote it.
+    """
 
     @property
     def text(self) -> str: ...  # noqa: D102
@@ -35,16 +40,27 @@ class Criterion(Protocol):
         """Requests of a run: twice as many as show that it is met if all of them are good (Wilson's bound)."""
 
     def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
-        """Return what the requests of a run, in the order of their due times, show of the criterion."""
+        """Return what the requests of a run show of the criterion.
+
+        Args:
+            records: In the order of their due times.
+            settings: The settings of the run.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class RequestShare:
-    """A share of the requests must be good: succeed and meet every limit."""
+    """A share of the requests must be good: succeed and meet every limit.
+
+    Attributes:
+        text: As the user wrote it.
+        limits: On a request's latencies; without any, the request need only succeed.
+        attainment: The share that must be good: 0.99 for limits at the 99th percentile.
+    """
 
     text: str
-    limits: tuple[slo.Limit, ...]  # on a request's latencies; without any, the request need only succeed
-    attainment: float  # the share that must be good: 0.99 for limits at the 99th percentile
+    limits: tuple[slo.Limit, ...]
+    attainment: float
 
     @property
     def min_requests(self) -> int:
@@ -141,7 +157,11 @@ class MeanLimit(LimitCriterion):
 
 
 def separate_criteria(text: str) -> tuple[Criterion, ...]:
-    """Return one criterion for each limit of an SLO, at any percentiles; BadInput for one that nothing can show."""
+    """Return one criterion for each limit of an SLO, at whatever percentiles (`loadgen search`).
+
+    Raises:
+        BadInput: A limit cannot be shown to be met.
+    """
     limits = slo.required_limits(text)
     for limit in limits:
         if why := _why_undecidable(limit):
@@ -152,14 +172,15 @@ def separate_criteria(text: str) -> tuple[Criterion, ...]:
 def joint_criterion(text: str) -> RequestShare:
     """Return one criterion for all limits of an SLO, as goodput is defined: a request is good if it meets all of them.
 
+    All latencies are limited at one percentile, which is the share of requests that must be good. A failed request is
+    not good, so a limit on failures must allow as many as the share does, or more. Alone, it is the share.
+
     Args:
         text: For example `ttft_p99<500ms,tpot_p99<50ms,error_rate<1%`.
 
     Raises:
         BadInput: A limit is not equivalent to a share of requests.
     """
-    # All latencies are limited at one percentile, which is the share of requests that must be good. A failed request is
-    # not good, so a limit on failures must allow as many as the share does, or more. Alone, it is the share.
     limits = slo.parse(text)
     for limit in limits:
         if why := _why_not_per_request(limit):

@@ -23,20 +23,29 @@ StopRule = Callable[[Progress], str | None]  # returns why a run need not go on;
 
 
 class EarlyStop:
-    """A stop rule that follows the records of a run while they are written."""
+    """A stop rule that follows the records of a run while they are written.
 
-    # It stops the run when the upper confidence bound of a share, computed as the run would be judged, is below the
-    # criterion even if every request that has not ended turned out good. Answers that only a tokenizer counts are taken
-    # to have one token per event. A mean, and a share of gaps, may always recover. Until all workers are on the clock,
-    # the files may hold records of an earlier run. The first line of the first file tells how many files there are. A
-    # run on a cluster is never stopped early, because the records of its machines arrive after it has ended.
+    It stops the run when the upper confidence bound of a share, computed as the run would be judged, is below the
+    criterion even if every request that has not ended turned out good. Answers that only a tokenizer counts are taken
+    to have one token per event. A mean, and a share of gaps, may always recover. Until all workers are on the clock,
+    the files may hold records of an earlier run. The first line of the first file tells how many files there are. A run
+    on a cluster is never stopped early, because the records of its machines arrive after it has ended.
+
+    Args:
+        path: The path of the records.
+        criteria: That the run must meet.
+        settings: The settings of the run.
+        also: A further rule: returns why the run fails already; None if it does not.
+
+    Attributes:
+        reason: Why the run need not go on; None as long as it must.
+    """
 
     def __init__(
         self,
         path: Path,
         criteria: Sequence[Criterion],
         settings: RunSettings,
-        # a further rule: returns why the run fails already; None if it does not
         also: StopRule = lambda progress: None,
     ) -> None:
         assert settings.num_prompts is not None

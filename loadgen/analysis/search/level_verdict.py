@@ -19,6 +19,7 @@ def judge_level(level_runs: Sequence[LevelRun], limits: Sequence[slo.Limit], clo
     """Judge the runs at a level together.
 
     Args:
+        level_runs: The runs, one at least, all at one level.
         limits: Of the SLO, one for each criterion of the runs.
         clock: "due" or "sent", from which latencies are counted.
     """

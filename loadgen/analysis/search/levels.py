@@ -1,7 +1,8 @@
-"""Runs at load levels, one after the other, each long enough to be judged by the criteria."""
+"""Runs at load levels, one after the other, each long enough to be judged by the criteria.
 
-# A level is a request rate or a concurrency. Each run has prompts and arrivals of its own: its seeds count up from
-# those of the settings, so the server's prefix cache holds nothing of an earlier run that would make it faster.
+A level is a request rate or a concurrency. Each run has prompts and arrivals of its own: its seeds count up from those
+of the settings, so the server's prefix cache holds nothing of an earlier run that would make it faster.
+"""
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
@@ -40,17 +41,27 @@ PILED_UP = "requests piled up"
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The dimension of the load that is searched."""
+    """The dimension of the load that is searched.
 
-    name: str  # rate or concurrency
-    setting: str  # the field of the settings that is the level
-    unit: str  # as words that follow the number
-    nearest: Callable[[float], float]  # rounds a level to one that can be run and is easy to read
+    Attributes:
+        name: rate or concurrency.
+        setting: The field of the settings that is the level.
+        unit: As words that follow the number.
+        nearest: Rounds a level to one that can be run and is easy to read.
+        max_level: The highest level.
+        min_level: The lowest level worth trying with so many requests per run.
+        requests: Requests of a run at a level with a minimum duration in s and a minimum number of sojourns.
+        length_s: Duration of a run at a level with so many requests.
+    """
+
+    name: str
+    setting: str
+    unit: str
+    nearest: Callable[[float], float]
     max_level: float
-    min_level: Callable[[int], float]  # the lowest level worth trying with so many requests per run
-    # requests of a run at a level with a minimum duration in s and a minimum number of sojourns
+    min_level: Callable[[int], float]
     requests: Callable[[float, float, int], float]
-    length_s: Callable[[float, int], float]  # duration of a run at a level with so many requests
+    length_s: Callable[[float, int], float]
 
 
 def _four_digits(level: float) -> float:
@@ -91,35 +102,55 @@ class InconclusiveRun(LoadgenError):
 
 @dataclass(frozen=True, slots=True)
 class LevelRun:
-    """One run at one level."""
+    """One run at one level.
+
+    Attributes:
+        level: The level of the load.
+        result: The result of the run.
+        run: What it shows of the criteria.
+        why: Why it is inconclusive, was stopped early, or missed the criteria whatever they are; None otherwise.
+    """
 
     level: float
     result: Result
     run: Run
-    # why it is inconclusive, was stopped early, or missed the criteria whatever they are; None otherwise
     why: str | None
 
 
 class Levels:
-    """Carries out runs at load levels and judges them."""
+    """Carries out runs at load levels and judges them.
+
+    Args:
+        measure: Carries out a run with these settings under this name. It calls the stop rule with the run's progress
+            and aborts the run for the reason that the rule returns. Records go where the settings say.
+        settings: The settings of the workload, with the server. Level, ramp and duration are replaced. Arrivals are
+            Poisson unless the settings say how bursty they are.
+        criteria: The criteria by which each run is judged.
+        records: Where a run's records go, by its name; the context ends when they have been read.
+        name: Prefix of the names of runs.
+        axis: The axis of the levels.
+        length_s: Minimum duration of a run at a rate.
+        min_requests: Minimum requests of a run; None: as many as the criteria need.
+        bounds: How many runs there may be, and what they must do beyond the criteria.
+
+    Attributes:
+        runs: The runs that have ended, in order.
+        min_requests: Minimum requests of a run.
+        sojourns: Minimum duration of a run, in mean times of a request.
+    """
 
     def __init__(
         self,
-        # carries out a run with these settings under this name. It calls the stop rule with the run's progress and
-        # aborts the run for the reason that the rule returns. Records go where the settings say
         measure: Measure,
-        # the settings of the workload, with the server. Level, ramp and duration are replaced. Arrivals are Poisson
-        # unless the settings say how bursty they are
         settings: RunSettings,
         criteria: Sequence[Criterion],
-        # where a run's records go, by its name; the context ends when they have been read
         records: Callable[[str], AbstractContextManager[Path]],
         *,
-        name: str,  # prefix of the names of runs
+        name: str,
         axis: Axis = RATE,
-        length_s: float = RUN_S,  # minimum duration of a run at a rate
-        min_requests: int | None = None,  # minimum requests of a run; None: as many as the criteria need
-        bounds: SearchBounds = UNBOUNDED,  # how many runs there may be, and what they must do beyond the criteria
+        length_s: float = RUN_S,
+        min_requests: int | None = None,
+        bounds: SearchBounds = UNBOUNDED,
     ) -> None:
         self._measure, self._settings, self._criteria, self._records = measure, settings, criteria, records
         self._name, self._axis, self._length_s, self._bounds = name, axis, length_s, bounds
@@ -162,7 +193,11 @@ class Levels:
         ]
 
     async def run_level(self, level: float) -> Run | None:
-        """Run a level, longer if its requests take too long, or raise InconclusiveRun; None: no more runs allowed."""
+        """Run a level, and run it longer if its requests take too long; return None if no more runs are allowed.
+
+        Raises:
+            InconclusiveRun: It ended early, is INVALID, or no request succeeded.
+        """
         while self.runs_left:
             run, length_s, sojourn_s = await self._run_once(level)
             wanted_s = min(self.sojourns * sojourn_s, MAX_RUN_S)
@@ -177,7 +212,11 @@ class Levels:
         return None
 
     async def run_burst(self) -> float:
-        """Send the fewest requests all at once; return the throughput, requests/s, or raise InconclusiveRun."""
+        """Send the minimum number of requests all at once and return the throughput, in requests/s: a first rate.
+
+        Raises:
+            InconclusiveRun: It ended early, is INVALID, or no request succeeded.
+        """
         name = f"{self._name}-{len(self.runs) + 1:02}"
         with self._records(name) as records:
             result = await self._measure(self._settings_at(math.inf, records), name, lambda progress: None)
@@ -254,9 +293,11 @@ class Levels:
 
 
 def _share_of_rate(sent: Sequence[Record]) -> float:
-    """Return the rate at which requests were sent over the rate at which they were due."""
-    # The client's lateness is the median of the first and of the last tenth of the requests, so that no single request
-    # decides. Waits that are not the client's are left out (`Record.lag_ns`).
+    """Return the rate at which requests were sent over the rate at which they were due.
+
+    The client's lateness is the median of the first and of the last tenth of the requests, so that no single request
+    decides. Waits that are not the client's are left out (`Record.lag_ns`).
+    """
     if not sent:
         return 1.0
     lag_ns = np.array([record.lag_ns for record in sent])
@@ -267,7 +308,12 @@ def _share_of_rate(sent: Sequence[Record]) -> float:
 
 
 def _why_inconclusive(result: Result, *, stopped: bool) -> str | None:
-    """Return why a run, perhaps stopped by a rule, shows nothing about the server; None if it does."""
+    """Return why a run shows nothing about the server; None if it does.
+
+    Args:
+        result: The result of the run.
+        stopped: Whether a stop rule ended it early.
+    """
     if result.verdict == "INVALID" or (result.partial is not None and not stopped):
         wrong = [check.name for check in result.failed_checks if check.group == "A"]
         return result.partial or ", ".join(wrong)

@@ -32,6 +32,13 @@ class LoadSearch:
         over: rate or concurrency.
         chosen: The settings that were given for this search, by name, without those of a workload: the first level,
             and the length of the runs.
+        bounds: How far it goes.
+
+    Attributes:
+        data: The runs that have ended, and what follows from them. Whoever carries out a run appends its point.
+        settings: The settings of the runs, without the limits and the length of the search.
+        first_settings: Settings by which the server is found.
+        outcome: The outcome; None: the search has not ended, or ended early.
     """
 
     def __init__(
@@ -58,7 +65,7 @@ class LoadSearch:
             slo=",".join(criterion.text for criterion in self._criteria),
             latency_from=requested.latency_from,
         )
-        self.outcome: SearchResult | None = None  # None: the search has not ended, or ended early
+        self.outcome: SearchResult | None = None
         self._reported = 0
 
     async def execute(
@@ -72,6 +79,8 @@ class LoadSearch:
         """Carry out the runs of the search, and write what follows from them into `data`.
 
         Args:
+            settings: Those of the search, as they are for the server.
+            measure: Carries out a run, as for `Levels`, and appends its point to `data`.
             records: Where the records of a run go, as for `Levels`.
             say: Called with a line for people about the plan, and about each run that has ended.
             on_level: Called after each run, when `data` is up to date.

@@ -18,14 +18,20 @@ LOOK_CONFIDENCE = NormalDist().cdf(1.992)
 
 @dataclass(frozen=True, slots=True)
 class RatioSample:
-    """A ratio of two sums over the requests of a run, and its threshold; in the order of their due times."""
+    """A ratio of two sums over the requests of a run, and its threshold. Requests are in the order of their due times.
 
-    numerator: Floats  # how much of each request is good; for a mean, the sum of its values
-    # how much of each request there is; for a mean, the number of its values. 0 if it does not count
+    Attributes:
+        numerator: How much of each request is good; for a mean, the sum of its values.
+        denominator: How much of each request there is; for a mean, the number of its values. 0 if it does not count.
+        threshold: The smallest share that meets the criterion; for a mean, the largest mean.
+        is_mean: Whether it is a mean, else a share.
+        least, greatest: What the numerator may truly be, as the client's stamps are not exact; None: they are.
+    """
+
+    numerator: Floats
     denominator: Floats
-    threshold: float  # the smallest share that meets the criterion; for a mean, the largest mean
-    is_mean: bool = False  # whether it is a mean, else a share
-    # least, greatest: what the numerator may truly be, as the client's stamps are not exact; None: they are
+    threshold: float
+    is_mean: bool = False
     least: Floats | None = None
     greatest: Floats | None = None
 
@@ -46,8 +52,13 @@ class RatioSample:
         return float(self.numerator.sum() / self.denominator.sum()) if self.denominator.any() else None
 
     def met(self, in_flight: float) -> bool | None:
-        """Tell by a confidence bound whether the threshold is met, whatever the truth within the client error."""
-        # None: the requests are too few to tell, or the client error is too large.
+        """Tell whether the threshold is met, by a confidence bound, whatever the truth is within the client error.
+
+        None: the requests are too few to tell, or the client error is too large.
+
+        Args:
+            in_flight: Requests in flight, on average.
+        """
         bounds = self.bounds(in_flight)
         if bounds is None:
             return None
@@ -79,6 +90,7 @@ class RatioSample:
 
         Args:
             compute: Computes bounds from numerators and the length of a block, in requests.
+            in_flight: Requests in flight, on average.
         """
         if not self.denominator.any():
             return None

@@ -18,22 +18,30 @@ RUN_S = 60.0  # minimum duration of a run at a rate
 
 @dataclass(frozen=True, slots=True)
 class SearchBounds:
-    """How far a search goes."""
+    """How far a search goes.
 
-    # min_level, max_level: no level outside of them is run; None: the lowest worth trying, and the highest possible
+    Attributes:
+        min_level, max_level: No level outside of them is run; None: the lowest worth trying, and the highest possible.
+        resolution: The search ends when the lowest level that fails is this share above the highest that does not.
+        looks: Conclusive runs of a level that no run has decided; then it fails.
+        max_runs: Maximum number of runs.
+        run_s: Minimum duration of a run at a rate, s, if the search was given none.
+        misses: A requirement beyond the criteria: returns why a run at a level misses it; None if it does not.
+        stop_rules: Makes a rule beyond the criteria by which a run is stopped, and its level fails.
+        counted: Chooses the records by which a run is judged.
+        new_seeds: Whether each run has prompts of its own.
+    """
+
     min_level: float | None = None
     max_level: float | None = None
-    # the search ends when the lowest level that fails is this share above the highest that does not
     resolution: float = 0.05
-    looks: int = LOOKS  # conclusive runs of a level that no run has decided; then it fails
+    looks: int = LOOKS
     max_runs: int = 16
-    run_s: float = RUN_S  # minimum duration of a run at a rate, s, if the search was given none
-    # a requirement beyond the criteria: returns why a run at a level misses it; None if it does not
+    run_s: float = RUN_S
     misses: Misses = lambda level, result: None
-    # makes a rule beyond the criteria by which a run is stopped, and its level fails
     stop_rules: StopRules = lambda settings: lambda progress: None
-    counted: Counted = lambda records, settings: records  # chooses the records by which a run is judged
-    new_seeds: bool = True  # whether each run has prompts of its own
+    counted: Counted = lambda records, settings: records
+    new_seeds: bool = True
 
 
 UNBOUNDED = SearchBounds()

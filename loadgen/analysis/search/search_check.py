@@ -19,7 +19,11 @@ OF_SINGLE_RUNS = (
 
 
 def check_requested(requested: RunSettings) -> None:
-    """Raise BadInput for a setting that a search cannot have, or a value that cannot be used."""
+    """Check all settings of a search.
+
+    Raises:
+        BadInput: A search cannot have one of them, or a value cannot be used.
+    """
     if requested.junit is not None:
         raise BadInput("--junit", "is for single runs: those of a search are meant to miss the limits", "leave it out")
     if requested.dataset_name == TRACE:
@@ -34,7 +38,11 @@ def check_requested(requested: RunSettings) -> None:
 
 
 def check_several(requested: RunSettings) -> None:
-    """Raise BadInput for what no series of runs can have: limits of a class."""
+    """Check what no series of runs can have.
+
+    Raises:
+        BadInput: A class has limits of its own.
+    """
     if any(one.slo for one in requested.request_classes):
         problem = "limits of a class are judged in single runs: several runs are judged by all requests together"
         raise BadInput("--class", problem, "leave slo out, and give --slo")

@@ -65,7 +65,12 @@ def main(argv: list[str]) -> int:
 
 
 def show(settings: "RunSettings", path: str | None = None) -> int:
-    """Show the prompts of a run; returns the exit code."""
+    """Show the prompts of a run; returns the exit code.
+
+    Args:
+        settings: The checked settings of the run.
+        path: The file to export the prompts to, "-" for stdout; None: nowhere.
+    """
     from loadgen.workload.datasets.prompt_count import with_known_count
 
     unnamed = settings.tokenizer is None and settings.model is None

@@ -53,6 +53,7 @@ def tokens_for(loop_busy: float, cores_busy: float) -> int:
 
     Args:
         loop_busy: The busy share of the event loop with answers of MIN_TOKENS, 0 to 1.
+        cores_busy: The busy share of all cores in the same run, 0 to 1.
     """
     growth = MAX_BUSY / max(loop_busy, cores_busy, 0.01)  # a request costs as much whatever its length: a lower bound
     return max(MIN_TOKENS, min(MAX_TOKENS, round(MIN_TOKENS * growth)))

@@ -118,6 +118,11 @@ def _parser() -> OneLineParser:
 
 
 def _print_fixed(name: str, paths: Sequence[str], text: Callable[[], str]) -> int:
+    """Print what depends on no result.
+
+    Raises:
+        BadInput: A file is given.
+    """
     if paths:
         raise BadInput(name, f"takes no file, and {paths[0]} is given", "leave one of the two out")
     sys.stdout.write(text())
@@ -127,8 +132,12 @@ def _print_fixed(name: str, paths: Sequence[str], text: Callable[[], str]) -> in
 def _read(path: str, form: str | None) -> "tuple[list[dict[str, Any]], list[ToolResult]]":
     """Read the results of loadgen in a file, or those of another tool.
 
+    Args:
+        path: The file.
+        form: The flag that asks for more than the console's report; None without one.
+
     Raises:
-        BadInput: It cannot be read, or is of another tool, of which there is no such form.
+        BadInput: It cannot be read, or is of another tool, and such a form is asked for.
     """
     from loadgen.runner import run_result
 

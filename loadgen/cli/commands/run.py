@@ -33,7 +33,11 @@ def main(argv: list[str]) -> int:
 
 
 def measure(given: dict[str, Any]) -> int:
-    """Execute the run that these settings ask for, or the several; returns the exit code."""
+    """Execute the run that these settings ask for, or the several; returns the exit code.
+
+    Args:
+        given: What the flags give, by the names of settings.
+    """
     plot = given.pop("plot", None)
     swept, runs = run_settings.swept(given)
     from loadgen.workload import endpoints
@@ -106,6 +110,7 @@ def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
 
     Args:
         given: What the flags give, by the names of settings; a config file counts as intended.
+        settings: The settings of the run.
     """
     from loadgen.config.target import wants_engine
     from loadgen.workload.arrivals import DEFAULT_COUNT
@@ -120,7 +125,12 @@ def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
 
 
 def burstiness_warning(given: dict[str, Any], runs: Sequence[RunSettings]) -> str | None:
-    """Return a warning if --burstiness is given without a rate: `vllm bench serve` ignores it, too."""
+    """Return a warning if --burstiness is given without a rate: `vllm bench serve` ignores it, too.
+
+    Args:
+        given: What the flags give, by the names of settings.
+        runs: The settings of each run.
+    """
     paced = any(math.isfinite(run.request_rate) or run.rate_changes for run in runs)
     if given.get("burstiness", 1.0) == 1.0 or paced:
         return None

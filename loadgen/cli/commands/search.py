@@ -43,7 +43,11 @@ def main(argv: list[str]) -> int:
 
 
 def find(given: dict[str, Any]) -> int:
-    """Execute the search that these settings ask for; returns the exit code."""
+    """Execute the search that these settings ask for; returns the exit code.
+
+    Args:
+        given: What the flags give, by the names of settings.
+    """
     over, plot = given.pop("over", "rate"), given.pop("plot", None)
     chosen = run_settings.chosen(given)
     search_check.check_chosen(chosen, over)

@@ -1,7 +1,8 @@
-"""Command lines of other tools, translated into the settings of `loadgen run`."""
+"""Command lines of other tools, translated into the settings of `loadgen run`.
 
-# `loadgen run` knows all flags of `vllm bench serve`. --compat chooses a tool and its release where tools differ in the
-# meaning of a flag or in a default.
+`loadgen run` knows all flags of `vllm bench serve`. --compat chooses a tool and its release where tools differ in the
+meaning of a flag or in a default.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,13 +16,21 @@ from loadgen.cli.compat.tool_flags import MARK, Given, ToolFlag, translated
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool whose command lines `loadgen run` can read."""
+    """A tool whose command lines `loadgen run` can read.
 
-    shared: frozenset[str]  # its flags that are settings of loadgen, too
-    flags: tuple[ToolFlag, ...]  # its flags that `loadgen run` does not have, or has with another meaning
-    defaults: Callable[[Given], dict[str, Any]]  # returns its defaults, given the settings of a command line
-    replaced: tuple[str, ...] = ()  # settings whose flags mean something else in this tool
-    finish: Callable[[dict[str, Any]], dict[str, Any]] = dict  # adapts all settings together at the end
+    Attributes:
+        shared: Its flags that are settings of loadgen, too.
+        flags: Its flags that `loadgen run` does not have, or has with another meaning.
+        defaults: Returns its defaults, given the settings of a command line.
+        replaced: Settings whose flags mean something else in this tool.
+        finish: Adapts all settings together at the end.
+    """
+
+    shared: frozenset[str]
+    flags: tuple[ToolFlag, ...]
+    defaults: Callable[[Given], dict[str, Any]]
+    replaced: tuple[str, ...] = ()
+    finish: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
     @property
     def names(self) -> frozenset[str]:

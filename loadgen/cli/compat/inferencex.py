@@ -35,7 +35,11 @@ def defaults(given: Given) -> dict[str, Any]:
 
 
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with the ranges of lengths, and the fields that completions always have."""
+    """Return the settings with the ranges of lengths, and the fields that completions always have.
+
+    Raises:
+        BadInput: The ratio of the ranges is not between 0 and 1.
+    """
     found = with_length_ranges(vllm.without_ignored(settings))
     if vllm_load.api_of(found) is not COMPLETIONS:
         return {"content_parts": True} | found

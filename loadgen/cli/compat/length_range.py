@@ -10,7 +10,11 @@ LENGTHS = ("random_input_len", "random_output_len")
 
 
 def with_length_ranges(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with a range for each length of random prompts, in place of the ratio."""
+    """Return the settings with a range for each length of random prompts, in place of the ratio.
+
+    Raises:
+        BadInput: The ratio is not between 0 and 1.
+    """
     found = dict(settings)
     ratio = _share(found.pop("random_range_ratio"))
     for name in LENGTHS if found["dataset_name"] in FULL_ANSWERS else ():

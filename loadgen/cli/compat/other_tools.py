@@ -1,6 +1,7 @@
-"""Flags of guidellm, AIPerf, older vLLM releases and load generators for websites, with loadgen's equivalents."""
+"""Flags of guidellm, AIPerf, older vLLM releases and load generators for websites, with their equivalents in loadgen.
 
-# They are not accepted, since most differ in detail; an error message names the equivalent.
+They are not accepted, since most differ in detail; an error message names the equivalent.
+"""
 
 OLDER_VLLM = {"--dataset": "`--dataset-name sharegpt --dataset-path FILE`"}
 FORKS = {"--run-eval": "a tool for the quality of answers: loadgen does not judge them"}

@@ -19,17 +19,27 @@ DEST = "tool_flags"  # the attribute of a namespace that holds such flags
 
 @dataclass(frozen=True, slots=True)
 class ToolFlag:
-    """A flag of another tool."""
+    """A flag of another tool.
+
+    Attributes:
+        convert: Makes settings from its value and the settings so far; None: the flag is refused.
+        remedy: What to do instead of a refused flag.
+        values: How many values it takes: NONE, ONE or SOME.
+        no_op_value: The value that changes nothing, also if the flag is refused; None: there is
+            none.
+        command: The command of loadgen that `loadgen run` carries out in its place; "" for none.
+        becomes: The settings that it becomes later, once all flags are known.
+    """
 
     name: str
-    convert: Convert | None  # makes settings from its value and the settings so far; None: the flag is refused
+    convert: Convert | None
     reason: str = ""
-    remedy: str = ""  # what to do instead of a refused flag
-    values: str = ONE  # how many values it takes: NONE, ONE or SOME
+    remedy: str = ""
+    values: str = ONE
     type_: Callable[[str], Any] = str
-    no_op_value: Any = None  # the value that changes nothing, also if the flag is refused; None: there is none
-    command: str = ""  # the command of loadgen that `loadgen run` carries out in its place; "" for none
-    becomes: tuple[str, ...] = ()  # the settings that it becomes later, once all flags are known
+    no_op_value: Any = None
+    command: str = ""
+    becomes: tuple[str, ...] = ()
 
     def fields(self, value: Any, given: Given) -> dict[str, Any]:
         """Convert a value of the flag into settings."""
@@ -141,7 +151,11 @@ def add_flags(parser: OneLineParser, flags: Sequence[ToolFlag]) -> None:
 
 
 def translated(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with the flags of another tool translated; the later of two for one setting wins."""
+    """Return the settings with the flags of another tool translated; the later of two for one setting wins.
+
+    Raises:
+        BadInput: A flag is refused.
+    """
     found = dict(given)
     for flag, value in found.pop(DEST, ()):
         found |= flag.fields(value, found)

@@ -55,7 +55,11 @@ def without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with which bodies and prompts are those of vLLM's own tool."""
+    """Return the settings with which bodies and prompts are those of vLLM's own tool.
+
+    Raises:
+        BadInput: The backend is unknown, or a flag of images is invalid.
+    """
     return vllm_load.as_sent(without_ignored(settings), templated=not settings.get(SKIPPED))
 
 

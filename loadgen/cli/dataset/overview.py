@@ -13,7 +13,12 @@ BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 
 
 def render(overview: Overview, *, colour: bool = False) -> str:
-    """Render the overview; control characters of prompts and files are escaped."""
+    """Render the overview; control characters of prompts and files are escaped.
+
+    Args:
+        overview: The overview.
+        colour: Print headings in bold.
+    """
     lines: list[str] = []
     for heading, part in (
         ("Data set", _about(overview)),

@@ -1,8 +1,9 @@
-"""Measures how much load one process can generate on this machine, against test servers on the same cores."""
+"""Measures how much load one process can generate on this machine, against test servers on the same cores.
 
-# A rate counts if the run at that rate is VALID: requests are sent on time, and the client error of each figure is
-# small. The request rate is measured with the roofline server, which answers each request at once with one token. Token
-# rate and concurrent streams are measured with the metronome server, which writes each token when it is due.
+A rate counts if the run at that rate is VALID: requests are sent on time, and the client error of each figure is small.
+The request rate is measured with the roofline server, which answers each request at once with one token. Token rate and
+concurrent streams are measured with the metronome server, which writes each token when it is due.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,17 +32,26 @@ AIM, MAX_GROWTH, MIN_GROWTH = 0.62, 4.0, 1.15
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """One run."""
+    """One run.
+
+    Attributes:
+        requests_per_s: Successful requests per second, from the first send to the last end.
+        events_per_s: Token events in the best second.
+        busy_share: The busy share of the measuring loop, 0 to 1.
+        client_error_ms: The most by which the client may have moved a printed latency; None:
+            unknown.
+        disturbance: What else kept the machine busy; empty if nothing did.
+    """
 
     rate: float
-    requests_per_s: float  # successful requests per second, from the first send to the last end
-    events_per_s: float  # token events in the best second
+    requests_per_s: float
+    events_per_s: float
     streams: int
-    busy_share: float  # the busy share of the measuring loop, 0 to 1
-    client_error_ms: float | None  # the most by which the client may have moved a printed latency; None: unknown
+    busy_share: float
+    client_error_ms: float | None
     verdict: str
     failed: tuple[str, ...]
-    disturbance: str  # what else kept the machine busy; empty if nothing did
+    disturbance: str
 
     @property
     def valid(self) -> bool:
@@ -51,21 +61,34 @@ class Drive:
 
 @dataclass(frozen=True, slots=True)
 class Climb:
-    """Runs at different rates."""
+    """Runs at different rates.
 
-    best: Drive | None  # the VALID run with the highest rate, or None
-    missed: Drive | None  # the run with the lowest rate above it that was not VALID, or None
+    Attributes:
+        best: The VALID run with the highest rate, or None.
+        missed: The run with the lowest rate above it that was not VALID, or None.
+    """
+
+    best: Drive | None
+    missed: Drive | None
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """The measured capacity."""
+    """The measured capacity.
+
+    Attributes:
+        cores: The number of cores that server and client shared.
+        requests: Runs with requests of one token that are answered at once.
+        events: Runs with streams of tokens 20 ms apart.
+        streams: The run with STREAMS concurrent streams; None if `connections` is too low for it.
+        connections: How many connections this process can open to one server.
+    """
 
     cores: int
-    requests: Climb  # runs with requests of one token that are answered at once
-    events: Climb  # runs with streams of tokens 20 ms apart
-    streams: Drive | None  # the run with STREAMS concurrent streams; None if `connections` is too low for it
-    connections: int  # how many connections this process can open to one server
+    requests: Climb
+    events: Climb
+    streams: Drive | None
+    connections: int
 
     @property
     def runs(self) -> list[Drive]:
@@ -93,7 +116,12 @@ def measure(on_phase: Callable[[str], None]) -> Capacity:
 
 
 def climb(run_at: Callable[[float], Drive], first_rps: float) -> Climb:
-    """Search for the highest rate with a VALID run, in up to MAX_RUNS runs."""
+    """Search for the highest rate with a VALID run, in up to MAX_RUNS runs.
+
+    Args:
+        run_at: Executes a run at a rate.
+        first_rps: The first rate, requests per second.
+    """
     best: Drive | None = None
     missed: Drive | None = None
     rate = first_rps
@@ -150,7 +178,11 @@ def drive(
 
 @dataclass(frozen=True)
 class _Short:
-    """A data set of one-word prompts."""
+    """A data set of one-word prompts.
+
+    Attributes:
+        tokens: Output tokens to request.
+    """
 
     tokens: int
 

@@ -14,12 +14,20 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One limit of the machine."""
+    """One limit of the machine.
+
+    Attributes:
+        name: What is limited.
+        state: Whether it is high enough.
+        value: Its value, with the unit.
+        bounds: What the value means for a run.
+        remedy: The command that raises it, or other advice.
+    """
 
     name: str
     state: State
     value: str
-    bounds: str  # what the value means for a run
+    bounds: str
     remedy: str
 
 

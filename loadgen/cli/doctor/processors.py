@@ -16,7 +16,12 @@ _CLOCK = "sys/devices/system/clocksource/clocksource0"
 
 
 def limits(root: Path, before: CpuTimes, after: CpuTimes) -> list[Limit]:
-    """Return the limits of the processors."""
+    """Return the limits of the processors.
+
+    Args:
+        root: The root of the file system that is read.
+        before, after: Two readings of CPU times, some time apart.
+    """
     own = cores(root)
     return [own, others(before, after), steal(before, after), governor(root), quota(root), throttled(root), clock(root)]
 

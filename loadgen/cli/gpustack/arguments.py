@@ -1,6 +1,7 @@
-"""The command line of benchmark-runner: flags that are used, that have no effect, and that are refused."""
+"""The command line of benchmark-runner: flags that are used, that have no effect, and that are refused.
 
-# It covers all versions of benchmark-runner, from the first to the one based on guidellm 0.7.
+It covers all versions of benchmark-runner, from the first to the one based on guidellm 0.7.
+"""
 
 import argparse
 from collections.abc import Sequence

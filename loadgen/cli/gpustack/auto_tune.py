@@ -25,18 +25,31 @@ INSTEAD = ("profile", "stages", "rate", "max_requests", "max_seconds")  # flags 
 
 @dataclass(frozen=True)
 class AutoTune:
-    """A search for the highest load that a server sustains within all limits."""
+    """A search for the highest load that a server sustains within all limits.
 
-    settings: RunSettings  # the settings of its runs; `slo` has the limits
-    axis: "AxisName"  # rate or concurrency: what is searched
-    lower_bound: float  # the first and the lowest load
+    Attributes:
+        settings: The settings of its runs; `slo` has the limits.
+        axis: rate or concurrency: what is searched.
+        lower_bound: The first and the lowest load.
+        upper_bound: The highest load.
+        max_points: Maximum number of runs.
+        max_total_seconds: How long the search may take, s.
+        limits: The limits by flag name, ms.
+        summary: The path of which those of the points are made.
+        seed_increment: Whether each run has prompts of its own.
+        run_s: Minimum duration of a run at a rate, s.
+    """
+
+    settings: RunSettings
+    axis: "AxisName"
+    lower_bound: float
     upper_bound: float
     max_points: int
     max_total_seconds: float
-    limits: dict[str, float]  # the limits by flag name, ms
-    summary: Path  # the path of which those of the points are made
-    seed_increment: bool  # whether each run has prompts of its own
-    run_s: float = RUN_S  # minimum duration of a run at a rate, s
+    limits: dict[str, float]
+    summary: Path
+    seed_increment: bool
+    run_s: float = RUN_S
 
     @classmethod
     def of(cls, given: dict[str, Any], common: dict[str, Any], summary: Path) -> "AutoTune | None":
@@ -97,9 +110,11 @@ class AutoTune:
         return {arguments.name_of(arguments.LIMITS[name][0]): ms for name, ms in self.limits.items()}
 
     def strategy(self, load: float, met: bool | None) -> Strategy:
-        """Return a load in guidellm's terms; one that was not shown to be within the limits has no rate."""
-        # GPUStack recommends the point with the most tokens per second, or the highest load by its own reading of the
-        # limits. Of points without a rate it recommends none.
+        """Return a load in guidellm's terms; one that was not shown to be within the limits has no rate.
+
+        GPUStack recommends the point with the most tokens per second, or the highest load by its own reading of the
+        limits. Of points without a rate it recommends none.
+        """
         kind, cap = ("concurrent", int(load)) if self.axis == "concurrency" else ("constant", None)
         return Strategy(kind, load if met else None, cap)
 

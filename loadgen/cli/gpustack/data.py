@@ -25,12 +25,17 @@ ELSEWHERE = dict.fromkeys(("prefix_tokens", "prefix_count"), f"give {BUCKETS}: {
 def fields(text: str, seed: int) -> dict[str, Any]:
     """Return the fields of `RunSettings` for a value of --data.
 
+    Prompts of one length follow guidellm's rule. Prompts of different lengths follow loadgen's rule with guidellm's
+    distribution: normal within bounds or, without a standard deviation, uniform. So do those of several turns, each
+    with the answers before it, and those with shared prefixes, which are system messages as in guidellm.
+
     Args:
         text: Lengths as JSON or as a=1,b=2, or the path of a ShareGPT file.
+        seed: The seed of the prompts.
+
+    Raises:
+        BadInput: The value is none of these.
     """
-    # Prompts of one length follow guidellm's rule. Prompts of different lengths follow loadgen's rule with guidellm's
-    # distribution: normal within bounds or, without a standard deviation, uniform. So do those of several turns, each
-    # with the answers before it, and those with shared prefixes, which are system messages as in guidellm.
     lengths = _object(text)
     if lengths is not None:
         return _synthetic(lengths) | {"seed": seed}

@@ -1,7 +1,8 @@
-"""Distributions in guidellm's format: of values, of rates over a run, and of requests in flight."""
+"""Distributions in guidellm's format: of values, of rates over a run, and of requests in flight.
 
-# A percentile is the smallest value at which the cumulative weight is reached: guidellm's definition, without
-# interpolation. If nothing was measured, `count` and all other numbers are 0: GPUStack's reader accepts no null.
+A percentile is the smallest value at which the cumulative weight is reached: guidellm's definition, without
+interpolation. If nothing was measured, `count` and all other numbers are 0: GPUStack's reader accepts no null.
+"""
 
 import math
 from typing import Any
@@ -30,11 +31,17 @@ WINDOW_S = 1.0  # the window of a rate; between neighboring events a rate is arb
 
 
 def distribution(
-    values: ArrayLike,  # shape (n,), in the unit of the result
-    weights: ArrayLike | None = None,  # shape (n,), at least 0; 1 by default
-    count: int | None = None,  # observations; the sum of the weights by default
+    values: ArrayLike,
+    weights: ArrayLike | None = None,
+    count: int | None = None,
 ) -> dict[str, Any]:
-    """Return the distribution of weighted values."""
+    """Return the distribution of weighted values.
+
+    Args:
+        values: Shape (n,), in the unit of the result.
+        weights: Shape (n,), at least 0; 1 by default.
+        count: Observations; the sum of the weights by default.
+    """
     found = np.asarray(values, dtype=np.float64)
     weighted = np.ones_like(found) if weights is None else np.asarray(weights, dtype=np.float64)
     of = Distribution(found[weighted > 0], weighted[weighted > 0], steps=True)
@@ -61,13 +68,21 @@ def distribution(
 
 
 def rates(
-    times_s: ArrayLike,  # the times of events, shape (n,); those before `start_s` or after `end_s` do not count
+    times_s: ArrayLike,
     amounts: ArrayLike,
-    start_s: float,  # the start of the run, seconds on any clock
+    start_s: float,
     end_s: float,
 ) -> dict[str, Any]:
-    """Return the distribution of rates per second over equal windows of at least WINDOW_S."""
-    # The mean is the total amount divided by the length of the run.
+    """Return the distribution of rates per second over equal windows of at least WINDOW_S.
+
+    The mean is the total amount divided by the length of the run.
+
+    Args:
+        times_s: The times of events, shape (n,); those before `start_s` or after `end_s` do not count.
+        amounts: The amount of each event, shape (n,).
+        start_s: The start of the run, seconds on any clock.
+        end_s: The end of the run.
+    """
     added = np.asarray(amounts, dtype=np.float64)
     if not len(added) or end_s <= start_s:
         return distribution(())
@@ -77,12 +92,19 @@ def rates(
 
 
 def concurrency(
-    starts_s: Floats,  # the starts of the intervals, shape (n,), not before `start_s`
-    ends_s: Floats,  # their ends, shape (n,), not after `end_s`
-    start_s: float,  # the start of the run, seconds on any clock
+    starts_s: Floats,
+    ends_s: Floats,
+    start_s: float,
     end_s: float,
 ) -> dict[str, Any]:
-    """Return the distribution of the number of overlapping intervals, weighted by time."""
+    """Return the distribution of the number of overlapping intervals, weighted by time.
+
+    Args:
+        starts_s: The starts of the intervals, shape (n,), not before `start_s`.
+        ends_s: Their ends, shape (n,), not after `end_s`.
+        start_s: The start of the run, seconds on any clock.
+        end_s: The end of the run.
+    """
     if not len(starts_s):
         return distribution(())
     times = np.concatenate((starts_s, ends_s))

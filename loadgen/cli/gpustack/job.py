@@ -30,18 +30,29 @@ MAX_ERROR_RATE = Range("a share between 0 and 1, or leave it out for no limit", 
 
 @dataclass(frozen=True)
 class Job:
-    """A benchmark job."""
+    """A benchmark job.
 
-    steps: tuple[Step, ...]  # the runs, one after the other; none, if the job is a search
+    Attributes:
+        steps: The runs, one after the other; none, if the job is a search.
+        auto_tune: The search, or None.
+        output: The path of the summary, or of which those of stages and points are made.
+        axis: rate or concurrency: what the rates of stages are.
+        phases: The requests that the summaries leave out.
+        progress: The receiver of the progress, or None.
+        max_errors: A run stops sending after this many failed requests; None: no limit.
+        max_error_rate: A run stops sending, and fails, above this share of failed requests; None: no limit.
+        detect_saturation: Whether a run stops sending once requests pile up.
+    """
+
+    steps: tuple[Step, ...]
     auto_tune: AutoTune | None = None
-    output: Path = Path(DEFAULT_NAME)  # the path of the summary, or of which those of stages and points are made
-    axis: str = "rate"  # rate or concurrency: what the rates of stages are
+    output: Path = Path(DEFAULT_NAME)
+    axis: str = "rate"
     phases: Transients = NO_TRANSIENTS
     progress: Receiver | None = None
-    max_errors: int | None = None  # a run stops sending after this many failed requests; None: no limit
-    # a run stops sending, and fails, above this share of failed requests; None: no limit
+    max_errors: int | None = None
     max_error_rate: float | None = None
-    detect_saturation: bool = False  # whether a run stops sending once requests pile up
+    detect_saturation: bool = False
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> "Job":

@@ -6,7 +6,11 @@ from loadgen.errors import BadInput
 
 
 def number(given: Any, field: str) -> float:
-    """Read a number."""
+    """Read a number.
+
+    Raises:
+        BadInput: It is none.
+    """
     try:
         return float(given)
     except (TypeError, ValueError, OverflowError) as error:
@@ -14,7 +18,11 @@ def number(given: Any, field: str) -> float:
 
 
 def whole_number(given: Any, field: str) -> int:
-    """Read a whole number."""
+    """Read a whole number.
+
+    Raises:
+        BadInput: It is none.
+    """
     found = number(given, field)
     if not found.is_integer():
         raise BadInput(field, f"{given!r} is not a whole number", "give a whole number")

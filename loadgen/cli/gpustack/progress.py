@@ -18,11 +18,18 @@ MAX_UNFINISHED = 99.9  # reported at most while the job goes on
 
 @dataclass(frozen=True)
 class Receiver:
-    """The server that receives the progress."""
+    """The server that receives the progress.
 
-    url: str  # the URL of the PATCH requests, whose body is {"progress": percent}
+    Attributes:
+        url: The URL of the PATCH requests, whose body is {"progress": percent}.
+        token: The bearer token, or None.
+        ca_cert: A file of CA certificates; None: those of the system.
+        insecure: Do not verify the server's certificate.
+    """
+
+    url: str
     token: str | None = field(default=None, repr=False)
-    ca_cert: str | None = None  # a file of CA certificates; None: those of the system
+    ca_cert: str | None = None
     insecure: bool = False
 
     def __post_init__(self) -> None:
@@ -31,7 +38,11 @@ class Receiver:
         self.trust()
 
     def trust(self) -> "bool | ssl.SSLContext":
-        """Return how to verify TLS: a context, or whether to verify at all."""
+        """Return how to verify TLS: a context, or whether to verify at all.
+
+        Raises:
+            BadInput: The certificates cannot be read.
+        """
         if self.insecure or self.ca_cert is None:
             return not self.insecure
         try:
@@ -42,9 +53,13 @@ class Receiver:
 
 
 class Reporter:
-    """Sends the progress to a receiver; failures are logged once for each reason, and do not end the job."""
+    """Sends the progress to a receiver; failures are logged once for each reason, and do not end the job.
 
-    def __init__(self, receiver: Receiver | None) -> None:  # None: nothing is sent
+    Args:
+        receiver: The receiver; None: nothing is sent.
+    """
+
+    def __init__(self, receiver: Receiver | None) -> None:
         self._receiver, self._trust = receiver, receiver is None or receiver.trust()
         self._percent, self._changed = 0.0, asyncio.Event()
         self._last: asyncio.Future[None] | None = None  # the report that was sent last

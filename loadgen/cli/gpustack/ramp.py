@@ -1,6 +1,7 @@
-"""Ramp: the points of a job, and why its search ended, in the files that GPUStack reads beside the summaries."""
+"""Ramp: the points of a job, and why its search ended, in the files that GPUStack reads beside the summaries.
 
-# `ID__ramp.json` is written when a search has ended, `ID__curve.json` when all stages have.
+`ID__ramp.json` is written when a search has ended, `ID__curve.json` when all stages have.
+"""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,15 +19,21 @@ POINTS, SECONDS, CONVERGED, BROKEN = "budget_points", "budget_seconds", "converg
 
 @dataclass
 class Ramp:
-    """The points of a search by load, and how the search ended."""
+    """The points of a search by load, and how the search ended.
+
+    Attributes:
+        auto_tune: What was searched.
+        points: By load, in the order in which the loads were first tried.
+        beyond_capacity: The loads that failed because the server could not do more.
+        spent_s: How long the search took, s.
+        out_of_time: Whether it ended because its time was over.
+    """
 
     auto_tune: AutoTune
-    # by load, in the order in which the loads were first tried
     points: dict[float, dict[str, Any]] = field(default_factory=dict)
-    # the loads that failed because the server could not do more
     beyond_capacity: set[float] = field(default_factory=set)
-    spent_s: float = 0.0  # how long the search took, s
-    out_of_time: bool = False  # whether it ended because its time was over
+    spent_s: float = 0.0
+    out_of_time: bool = False
 
     def add(self, load: float, summary: dict[str, Any]) -> Path:
         """Keep a point, in place of an earlier one of the same load; returns the path of its summary."""
@@ -35,7 +42,11 @@ class Ramp:
         return self.auto_tune.point(index)
 
     def write(self, series: Series) -> None:
-        """Write the file."""
+        """Write the file.
+
+        Args:
+            series: The runs of the search, and how it ended.
+        """
         tuned, found = self.auto_tune, series.found
         assert found is not None
         missed = (each.level for each in series.levels if each.met is False)
@@ -79,7 +90,9 @@ def point(summary: dict[str, Any], load: float, index: int) -> dict[str, Any]:
     """Return what benchmark-runner keeps of a point, from its summary.
 
     Args:
+        summary: Of `summary.summarize`.
         load: Requests per second, or requests in flight.
+        index: The number of the point, from 0.
     """
     (benchmark,) = summary["benchmarks"]
     metrics = benchmark["metrics"]
@@ -101,6 +114,9 @@ def write_curve(output: Path, axis: str, points: list[dict[str, Any]], spent_s: 
 
     Args:
         output: The path of which those of the summaries were made.
+        axis: rate or concurrency.
+        points: Of the stages, in their order.
+        spent_s: How long they took, s.
     """
     facts = {
         "version": CURVE_VERSION,

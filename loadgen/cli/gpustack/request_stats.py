@@ -18,30 +18,47 @@ MS = 1e6  # ns
 
 @dataclass
 class Requests:
-    """The numbers of all requests of one status; times are CLOCK_MONOTONIC ns."""
+    """The numbers of all requests of one status, with one entry per request unless noted otherwise.
 
-    # `start` to `events` have an entry for each request, `first` to `tpot_tokens` and the arrays for each with a token,
-    # `itl_ms` and `itl_tokens` for each with two.
+    Times are CLOCK_MONOTONIC ns.
 
-    # when the request was sent; if it could not be sent, when its slot was free
+    Attributes:
+        start: When the request was sent; if it could not be sent, when its slot was free.
+        end: When it was closed.
+        latency_s: From start to end.
+        prompt_tokens: Prompt tokens counted by the server, or else the expected ones.
+        output_tokens: Output tokens.
+        events: Events that bear tokens.
+        ttft_ms: From sent to the first token; only requests with a token.
+        first: The time of the first token; only requests with a token.
+        first_prompts: Prompt tokens; only requests with a token.
+        tpot_ms: From sent to the last token, divided by output tokens; only requests with a token.
+        tpot_tokens: Output tokens; only requests with a token.
+        itl_ms: From the first to the last token, divided by the output tokens after the first; only requests with two.
+        itl_tokens: Output tokens after the first; only requests with two.
+        token_times: The times of events, an array per request with a token.
+        token_counts: The tokens of each event, an array per request with a token.
+        gaps_ms: The gaps between events, an array per request with a token.
+        samples: The first SAMPLES records.
+    """
+
     start: list[int] = field(default_factory=list)
-    end: list[int] = field(default_factory=list)  # when it was closed
+    end: list[int] = field(default_factory=list)
     latency_s: list[float] = field(default_factory=list)
-    prompt_tokens: list[int] = field(default_factory=list)  # as counted by the server, or else the expected ones
+    prompt_tokens: list[int] = field(default_factory=list)
     output_tokens: list[int] = field(default_factory=list)
-    events: list[int] = field(default_factory=list)  # events that bear tokens
+    events: list[int] = field(default_factory=list)
     ttft_ms: list[float] = field(default_factory=list)
-    first: list[int] = field(default_factory=list)  # the time of the first token
+    first: list[int] = field(default_factory=list)
     first_prompts: list[int] = field(default_factory=list)
-    tpot_ms: list[float] = field(default_factory=list)  # from sent to the last token, divided by the output tokens
+    tpot_ms: list[float] = field(default_factory=list)
     tpot_tokens: list[int] = field(default_factory=list)
-    # from the first to the last token, divided by the output tokens after the first
     itl_ms: list[float] = field(default_factory=list)
-    itl_tokens: list[int] = field(default_factory=list)  # output tokens after the first
-    token_times: list[NDArray[np.int64]] = field(default_factory=list)  # the times of events
-    token_counts: list[NDArray[np.float64]] = field(default_factory=list)  # the tokens of each event
-    gaps_ms: list[NDArray[np.float64]] = field(default_factory=list)  # the gaps between events
-    samples: list[Record] = field(default_factory=list)  # the first SAMPLES records
+    itl_tokens: list[int] = field(default_factory=list)
+    token_times: list[NDArray[np.int64]] = field(default_factory=list)
+    token_counts: list[NDArray[np.float64]] = field(default_factory=list)
+    gaps_ms: list[NDArray[np.float64]] = field(default_factory=list)
+    samples: list[Record] = field(default_factory=list)
 
     def add(self, record: Record) -> None:
         """Add a request that was sent, or could not be."""
@@ -96,7 +113,9 @@ def sample(record: Record, wall_ns: int, path: str) -> dict[str, Any]:
     """Return a failed request in guidellm's format.
 
     Args:
+        record: The record of the request.
         wall_ns: The offset from CLOCK_MONOTONIC to the time since 1970, ns.
+        path: The path of the API.
     """
 
     def stamp(at: int) -> float | None:

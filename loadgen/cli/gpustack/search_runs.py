@@ -34,7 +34,11 @@ OUT_OF_TIME = "--max-total-seconds are over"
 
 
 class SearchRuns:
-    """The runs of one search."""
+    """The runs of one search.
+
+    Args:
+        job: A job with a search.
+    """
 
     def __init__(self, job: Job) -> None:
         assert job.auto_tune is not None

@@ -26,7 +26,11 @@ SATURATED = "requests pile up, and --detect-saturation ends the run"
 
 
 class StepRuns:
-    """The runs of one job."""
+    """The runs of one job.
+
+    Args:
+        job: A job without a search.
+    """
 
     def __init__(self, job: Job) -> None:
         self._job, self._reporter = job, Reporter(job.progress)

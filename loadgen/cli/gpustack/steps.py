@@ -21,10 +21,15 @@ STAGE = {"rate": "--request-rate", "max_requests": "--num-prompts", "max_seconds
 
 @dataclass(frozen=True)
 class Strategy:
-    """The load of a run."""
+    """The load of a run.
+
+    Attributes:
+        rate: Requests per second or, for concurrent, requests in flight; None if the profile has no
+            rate.
+    """
 
     type_: str
-    rate: float | None  # requests per second or, for concurrent, requests in flight; None if the profile has no rate
+    rate: float | None
     max_concurrency: int | None
 
     def to_dict(self) -> dict[str, Any]:
@@ -35,9 +40,15 @@ class Strategy:
 
 @dataclass(frozen=True)
 class Step:
-    """One run of a job."""
+    """One run of a job.
 
-    settings: RunSettings  # the settings of the run; its records are saved beside the summary
+    Attributes:
+        settings: The settings of the run; its records are saved beside the summary.
+        strategy: Its load in guidellm's terms.
+        summary: The path of the summary.
+    """
+
+    settings: RunSettings
     strategy: Strategy
     summary: Path
 
@@ -46,7 +57,12 @@ def single(given: dict[str, Any], common: dict[str, Any], output: Path) -> Step:
     """Return the run of --profile.
 
     Args:
+        given: The flags, as `arguments.parse` returns them.
         common: The fields of `RunSettings` that the flags for the server, the prompts and the limits set.
+        output: The path of the summary.
+
+    Raises:
+        BadInput: The load is missing or wrong.
     """
     given_rates = [part for text in given.get("rate", ()) for part in text.split(",") if part.strip()]
     if len(given_rates) > 1:
@@ -65,7 +81,12 @@ def stages(given: dict[str, Any], common: dict[str, Any], output: Path) -> tuple
     """Return the runs of --stages.
 
     Args:
+        given: The flags, as `arguments.parse` returns them.
+        common: The fields of `RunSettings` that the flags for the server, the prompts and the limits set.
         output: The path of which those of the summaries are made.
+
+    Raises:
+        BadInput: A stage is wrong.
     """
     if "profile" in given:
         raise BadInput("--profile", "cannot be combined with --stages", "leave one of the two out")

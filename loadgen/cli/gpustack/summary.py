@@ -1,6 +1,7 @@
-"""The summary of a run in guidellm's JSON format, which GPUStack reads; a function of the records."""
+"""The summary of a run in guidellm's JSON format, which GPUStack reads; a function of the records.
 
-# docs/benchmark-runner.md defines each field.
+docs/benchmark-runner.md defines each field.
+"""
 
 import time
 from collections.abc import Callable
@@ -25,7 +26,14 @@ Distribution = dict[str, Any]
 def summarize(
     records: RecordFile, strategy: Strategy, result: RunResult, phases: Transients = NO_TRANSIENTS
 ) -> dict[str, Any]:
-    """Return the summary of one run: metadata, benchmarks, and loadgen's verdict."""
+    """Return the summary of one run: metadata, benchmarks, and loadgen's verdict.
+
+    Args:
+        records: The records of its requests.
+        strategy: Its load.
+        result: The result of the same run.
+        phases: The requests that the summary leaves out.
+    """
     wall_ns = time.time_ns() - time.monotonic_ns()
     all_found = found = by_status(records)
     if phases != NO_TRANSIENTS:
@@ -83,7 +91,13 @@ def summarize(
 
 
 def coverage(path: Path, summary: dict[str, Any], log: str) -> str:
-    """Return which requests a summary counts, in a line for the job's log; empty if it counts all."""
+    """Return which requests a summary counts, in a line for the job's log; empty if it counts all.
+
+    Args:
+        path: The path of the summary.
+        summary: What `summarize` returned.
+        log: What the log counts.
+    """
     (benchmark,) = summary["benchmarks"]
     counted = benchmark["metrics"]["request_totals"]["total"]
     made = benchmark["scheduler_metrics"]["requests_made"]["total"]
@@ -93,13 +107,19 @@ def coverage(path: Path, summary: dict[str, Any], log: str) -> str:
 
 
 def metrics(
-    found: dict[str, Requests],  # the requests that count, by status, and all of them as "total"
-    # all requests, in the same way: what they did between `start` and `end` is part of the rates
+    found: dict[str, Requests],
     made: dict[str, Requests],
-    start: int,  # when the first that counts was sent, ns
-    end: int,  # when the last of them was closed, ns
+    start: int,
+    end: int,
 ) -> dict[str, dict[str, Distribution]]:
-    """Return all distributions, by metric and status."""
+    """Return all distributions, by metric and status.
+
+    Args:
+        found: The requests that count, by status, and all of them as "total".
+        made: All requests, in the same way: what they did between `start` and `end` is part of the rates.
+        start: When the first that counts was sent, ns.
+        end: When the last of them was closed, ns.
+    """
     of_time: dict[str, Callable[[Requests], Distribution]] = {
         "requests_per_second": lambda r: _rates(r.end, np.ones(len(r.end)), start, end),
         "request_concurrency": lambda r: _concurrency(r, start, end),

@@ -10,7 +10,14 @@ HANDLERS = (CHAT_ENDPOINT, "chat_completions", "chat_completions_with_reasoning"
 
 
 def settings_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of `RunSettings` for the server."""
+    """Return the fields of `RunSettings` for the server.
+
+    Args:
+        given: The flags, as `arguments.parse` returns them.
+
+    Raises:
+        BadInput: The server is missing, or a flag is not supported.
+    """
     backend = dict(given.get("backend_kwargs", {}))
     url = given.get("target") or backend.pop("target", None)
     if not url:

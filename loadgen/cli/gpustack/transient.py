@@ -16,10 +16,14 @@ MODES = ("requests", "duration", "prefer_requests", "prefer_duration")
 
 @dataclass(frozen=True, slots=True)
 class Transient:
-    """One phase. The default is none."""
+    """One phase. The default is none.
 
-    amount: float = 0.0  # requests or seconds from 1 on; below 1: a share of the run
-    # requests or duration: what is counted. With "prefer_" the other one, if the run has no such limit.
+    Attributes:
+        amount: Requests or seconds from 1 on; below 1: a share of the run.
+        mode: requests or duration: what is counted. With "prefer_" the other one, if the run has no such limit.
+    """
+
+    amount: float = 0.0
     mode: str = DEFAULT_MODE
 
     @classmethod
@@ -27,7 +31,11 @@ class Transient:
         """Parse the value of `--warmup` or `--cooldown`, as guidellm reads it.
 
         Args:
+            flag: The flag.
             given: A number, or an object with `percent` or `value`, and `mode`; None: no phase.
+
+        Raises:
+            BadInput: It is neither.
         """
         if given is None:
             return cls()
@@ -63,7 +71,11 @@ class Transients:
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> "Transients":
-        """Return the phases of a command line, as `arguments.parse` returns it."""
+        """Return the phases of a command line, as `arguments.parse` returns it.
+
+        Raises:
+            BadInput: A value is wrong.
+        """
         return cls(*(Transient.parse(f"--{name}", given.get(name)) for name in ("warmup", "cooldown")))
 
     def check(self, settings: RunSettings) -> None:
@@ -86,7 +98,12 @@ class Transients:
             raise BadInput(flag, f"no request of the {whole} of a run would count", "give a smaller number, or a share")
 
     def counted(self, records: Sequence[Record], settings: RunSettings) -> list[Record]:
-        """Return the records that count."""
+        """Return the records that count.
+
+        Args:
+            records: All of a run.
+            settings: Those of the run.
+        """
         sent = sorted((record for record in records if record.sent), key=lambda record: record.sent)
         (first, first_s), (last, last_s) = self.warmup.limits(settings), self.cooldown.limits(settings)
         left_out = {record.index for record in sent[:first]}

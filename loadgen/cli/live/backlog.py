@@ -9,10 +9,17 @@ HELD_SHARE, MIN_HELD_S, MAX_HELD_S = 0.4, 5.0, 30.0
 
 
 class LiveBacklog:
-    """Requests that are due and have not ended, along a straight line through all moments so far."""
+    """Requests that are due and have not ended, along a straight line through all moments so far.
 
-    # As in the check, the window begins when the first requests have had time to end, and ends with the last due one. A
-    # run whose rate rises, a closed loop, and sessions are not judged.
+    As in the check, the window begins when the first requests have had time to end, and ends with the last due one. A
+    run whose rate rises, a closed loop, and sessions are not judged.
+
+    Args:
+        settings: The settings of the run.
+
+    Attributes:
+        overloaded: Whether requests come faster than they are answered, as far as the run shows.
+    """
 
     def __init__(self, settings: RunSettings) -> None:
         self._changing, self._burstiness = settings.rate_changes, settings.burstiness
@@ -21,7 +28,7 @@ class LiveBacklog:
         # The sums of least squares over the moments of the window: their number, time, and requests.
         self._n = self._t = self._tt = self._y = self._ty = self._yy = 0.0
         self._rising_since_s: float | None = None
-        self.overloaded = False  # whether requests come faster than they are answered, as far as the run shows
+        self.overloaded = False
 
     def add(self, progress: Progress) -> None:
         """Add the latest progress; only what comes while requests are sent counts."""

@@ -1,7 +1,8 @@
-"""The frame of the live view: the progress of a run as lines of styled text; a pure function of that progress."""
+"""The frame of the live view: the progress of a run as lines of styled text; a pure function of that progress.
 
-# Columns keep their places however large the numbers grow. On a narrow terminal columns and notes are dropped from the
-# right; on a low one the least important rows are dropped.
+Columns keep their places however large the numbers grow. On a narrow terminal columns and notes are dropped from the
+right; on a low one the least important rows are dropped.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -39,16 +40,30 @@ Line = list[tuple[str, str]]  # pieces of text, each with its style
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of the frame."""
+    """A row of the frame.
 
-    rank: int  # rows of the highest rank are dropped first; rank 0 is never dropped
+    Attributes:
+        rank: Rows of the highest rank are dropped first; rank 0 is never dropped.
+        line: The text.
+    """
+
+    rank: int
     line: Line
 
 
 def frame(
     settings: RunSettings, progress: Progress, history: History, width: int, height: int, *, ascii_only: bool = False
 ) -> "list[Text]":
-    """Lay out the progress of a run in at most `height` lines of `width` columns."""
+    """Lay out the progress of a run in at most `height` lines of `width` columns.
+
+    Args:
+        settings: The settings of the run.
+        progress: The latest progress.
+        history: The run so far.
+        width: The width of the terminal, columns.
+        height: The height of the terminal, lines.
+        ascii_only: The terminal shows only ASCII.
+    """
     if not progress.begun:
         return [_text(line, width) for line in _before_clock(progress, width, ascii_only)[:height]]
     limits = [] if settings.slo is None else list(slo_so_far(settings.slo, progress))

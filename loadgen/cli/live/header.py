@@ -39,7 +39,14 @@ def load_text(settings: RunSettings, progress: Progress) -> str:
 
 
 def so_far(settings: RunSettings, progress: Progress, history: History, limits: list[LimitSoFar]) -> list[Part]:
-    """Say how the run stands, the worst first: failures, overload, the SLO, and whether this client is on time."""
+    """Say how the run stands, the worst first: failures, overload, the SLO, and whether this client is on time.
+
+    Args:
+        settings: The settings of the run.
+        progress: The latest progress.
+        history: The run so far.
+        limits: The limits of its SLO.
+    """
     parts = [_outcomes(settings, progress)]
     if history.backlog.overloaded:
         parts.append((OVERLOADED, Colour.RED))

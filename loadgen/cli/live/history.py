@@ -14,7 +14,15 @@ START = Progress("running")
 
 
 class History:
-    """The progress of one run so far: in its last seconds, and over time."""
+    """The progress of one run so far: in its last seconds, and over time.
+
+    Args:
+        settings: The settings of the run.
+
+    Attributes:
+        backlog: Whether requests pile up.
+        over_time: In-flight requests and TTFT over time.
+    """
 
     def __init__(self, settings: RunSettings) -> None:
         self._recent, self._sending = deque([START]), START

@@ -14,10 +14,15 @@ LEVELS, ASCII_LEVELS = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A stretch of the run."""
+    """A stretch of the run.
 
-    in_flight: int  # the most requests in flight
-    ttft: Sketch  # TTFT of the requests that ended well in it
+    Attributes:
+        in_flight: The most requests in flight.
+        ttft: TTFT of the requests that ended well in it.
+    """
+
+    in_flight: int
+    ttft: Sketch
 
     def __add__(self, later: "Column") -> "Column":
         return Column(max(self.in_flight, later.in_flight), self.ttft + later.ttft)

@@ -8,12 +8,19 @@ from loadgen.metrics.progress import Progress
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Rates per second."""
+    """Rates per second.
+
+    Attributes:
+        due: Requests that became due.
+        sent: Requests that were sent.
+        ended: Requests that ended.
+        tokens: Output tokens as they arrive, also of requests in flight and of failed ones.
+    """
 
     due: float
     sent: float
     ended: float
-    tokens: float  # output tokens as they arrive, also of requests in flight and of failed ones
+    tokens: float
 
     @classmethod
     def between(cls, before: Progress, after: Progress) -> Self | None:

@@ -20,14 +20,24 @@ ERASE = "\r\x1b[K"
 
 
 class Cadence:
-    """Decides when the next update is due."""
+    """Decides when the next update is due.
+
+    Args:
+        every_s: Seconds between updates.
+        first_after_s: Seconds before the first one.
+        clock: Returns the time in seconds.
+    """
 
     def __init__(self, every_s: float, first_after_s: float = 0.0, clock: Callable[[], float] = time.monotonic) -> None:
         self._every_s, self._clock = every_s, clock
         self._next_s = clock() + first_after_s
 
     def due(self, *, begins: bool = False) -> bool:
-        """Whether an update is due now, as when a phase begins; if so, the next one is due `every_s` later."""
+        """Whether an update is due now; if so, the next one is due `every_s` later.
+
+        Args:
+            begins: A new phase begins, so that an update is due in any case.
+        """
         now_s = self._clock()
         if not begins and now_s < self._next_s:
             return False
@@ -36,11 +46,17 @@ class Cadence:
 
 
 class ProgressLine:
-    """Shows how far a task is: redraws one line on a terminal, and prints a new line every two seconds elsewhere."""
+    """Shows how far a task is: redraws one line on a terminal, and prints a new line every two seconds elsewhere.
+
+    Args:
+        text: Makes the line from the count of what is done and the seconds since the start.
+        quiet: Show nothing.
+        stream: The output, stderr by default.
+        clock: Returns the time in seconds.
+    """
 
     def __init__(
         self,
-        # makes the line from the count of what is done and the seconds since the start
         text: Callable[[int, float], str],
         *,
         quiet: bool = False,
@@ -76,7 +92,12 @@ class ProgressLine:
 
 
 def describe(progress: Progress, pace: Pace | None = None) -> str:
-    """Describe the progress in one line."""
+    """Describe the progress in one line.
+
+    Args:
+        progress: The progress of the run.
+        pace: The current rates, which are added if given.
+    """
     if progress.phase == "preparing":
         return preparing_text(progress.ended, progress.scheduled, progress.elapsed_s)
     if progress.phase == "starting":
@@ -116,7 +137,9 @@ def preparing_text(done: int, total: int, elapsed_s: float) -> str:
     """Describe how many prompts are prepared.
 
     Args:
+        done: Prompts that are ready.
         total: Prompts of the run; 0 if it is not known.
+        elapsed_s: Seconds since the start.
     """
     of_all = f" of {total}" if total else ""
     return f"preparing prompts: {done}{of_all}{time_left(done, total, elapsed_s)}"

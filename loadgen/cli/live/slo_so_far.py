@@ -24,14 +24,23 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LimitSoFar:
-    """A limit, and what the run shows of it."""
+    """A limit, and what the run shows of it.
+
+    Attributes:
+        limit: The limit.
+        value: In ms, or a share of 1; None: not measured; inf: it lies among failed requests.
+        state: Met, missed, too close to the limit for a sketch to tell, or too few requests to tell.
+        requests: How many requests it is taken from.
+        needed: How many the statistic needs.
+        scheduled: How many the run has; 0 if that is not known.
+    """
 
     limit: Limit
-    value: float | None  # in ms, or a share of 1; None: not measured; inf: it lies among failed requests
-    state: State  # met, missed, too close to the limit for a sketch to tell, or too few requests to tell
-    requests: int  # how many requests it is taken from
-    needed: int  # how many the statistic needs
-    scheduled: int = 0  # how many the run has; 0 if that is not known
+    value: float | None
+    state: State
+    requests: int
+    needed: int
+    scheduled: int = 0
 
     @property
     def is_within(self) -> bool:
@@ -73,8 +82,14 @@ class _Values:
 
 
 def slo_so_far(limits: str, progress: Progress) -> Iterator[LimitSoFar]:
-    """Judge each limit of an SLO by what has ended so far, as the report judges a whole run."""
-    # A percentile of too few requests is missed where its interval lies beyond the limit, and else too few.
+    """Judge each limit of an SLO by what has ended so far, as the report judges a whole run.
+
+    A percentile of too few requests is missed where its interval lies beyond the limit, and else too few.
+
+    Args:
+        limits: The SLO.
+        progress: The latest progress.
+    """
     # Turns that were never sent are among the cancelled, where `among` expects them.
     failures = Failures.among({"ok": progress.ok, **progress.failures}, progress.never_due)
     for limit in slo.required_limits(limits):

@@ -9,9 +9,10 @@ from loadgen.util.forked_child import fork_ahead
 
 
 def fork_children(settings: RunSettings) -> None:
-    """Fork the processes that a run with these settings needs, once what it shares with the command is imported."""
-    # A measuring process needs no NumPy, and is forked before it is imported; so is the process that parses a
-    # tokenizer.
+    """Fork the processes that a run with these settings needs, each once what it shares with the command is imported.
+
+    A measuring process needs no NumPy, and is forked before it is imported; so is the process that parses a tokenizer.
+    """
     if settings.ray is not None:
         return
     if (unknown := facts_main.unknown_file(settings)) is not None:

@@ -15,9 +15,13 @@ T = TypeVar("T")
 
 
 class Interrupts:
-    """Handles signals: the first Ctrl-C drains the run; a second one, SIGTERM or SIGHUP ends it at once."""
+    """Handles signals: the first Ctrl-C drains the run; a second one, SIGTERM or SIGHUP ends it at once.
 
-    # While no run is measured, each of them cancels the command.
+    While no run is measured, each of them cancels the command.
+
+    Attributes:
+        count: Signals received so far.
+    """
 
     def __init__(self) -> None:
         self.count = 0
@@ -25,7 +29,12 @@ class Interrupts:
         self._view = View()
 
     def attach(self, participant: "Participant", view: View) -> None:
-        """Direct further signals to a run."""
+        """Direct further signals to a run.
+
+        Args:
+            participant: Carries out the run, and can stop or abort it.
+            view: Shows its progress, and knows whether it is being measured.
+        """
         self._participant, self._view = participant, view
 
     def detach(self) -> None:

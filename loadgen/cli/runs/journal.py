@@ -15,12 +15,18 @@ PATTERN = "*.jsonl"
 
 @dataclass
 class Journal:
-    """The journal of one run."""
+    """The journal of one run.
 
-    path: Path | None  # the file; None if no journal is wanted, or the user's state folder cannot be written
-    # whether to leave the file after the run; set it to False once the results of the run are safe elsewhere
+    Attributes:
+        path: The file; None if no journal is wanted, or the user's state folder cannot be written.
+        needed: Whether to leave the file after the run; set it to False once the results of the run
+            are safe elsewhere.
+        error: Why the journal is incomplete, if it is.
+    """
+
+    path: Path | None
     needed: bool = True
-    error: str | None = None  # why the journal is incomplete, if it is
+    error: str | None = None
 
 
 @contextlib.contextmanager

@@ -58,9 +58,13 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 class Metrics:
-    """The metrics of the current run."""
+    """The metrics of the current run, as a collector of prometheus_client.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:  # s
+    Args:
+        clock: Returns the time in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._progress, self._clock = Progress(PHASES[0]), clock
         self._identity: dict[str, str] = {}
         self._scrapes_s: list[float] = []  # the times of the last two

@@ -36,6 +36,7 @@ class SeriesRunner:
 
     Attributes:
         data: The runs that have ended, and what follows from them.
+        codes: The exit codes of the runs.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class SeriesRunner:
         plotted = [plot] if plot is not None and Path(plot).is_file() else []
         say_overwriting([*output_check.files_to_overwrite(together), *plotted])
         self.data, self._requested, self._plot = data, requested, plot
-        self.codes: list[int] = []  # the exit codes of the runs
+        self.codes: list[int] = []
         self.interrupts = Interrupts()
 
     def execute(self, measure: Callable[[Server], Awaitable[None]], first: RunSettings) -> int:
@@ -180,8 +181,10 @@ class SeriesRunner:
 
 
 def with_numbered_files(requested: RunSettings, number: int) -> RunSettings:
-    """Return the settings with output files numbered for one run of a series: r.json becomes r-01.json."""
-    # Devices keep their names, and so does the file of --append-result, which has a line for each run.
+    """Return the settings with output files numbered for one run of a series: r.json becomes r-01.json.
+
+    Devices keep their names, and so does the file of --append-result, which has a line for each run.
+    """
     named: dict[str, Any] = {}
     for name in FILES:
         path = getattr(requested, name)
@@ -192,7 +195,11 @@ def with_numbered_files(requested: RunSettings, number: int) -> RunSettings:
 
 
 def check_plot(path: str | None) -> None:
-    """Check the path of --plot."""
+    """Check the path of --plot.
+
+    Raises:
+        BadInput: It does not end in .svg, or cannot be written.
+    """
     if path is None:
         return
     if not path.endswith(".svg"):

@@ -26,7 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A finished run."""
+    """A finished run.
+
+    Attributes:
+        result: Its result.
+        saved: The paths of the files that were written.
+        code: Its exit code.
+    """
 
     result: "Result"
     saved: list[str]

@@ -1,6 +1,7 @@
-"""Records files: a header line of JSON, a line for each request, written as it ends, and a trailer line."""
+"""Records files: a header line of JSON, a line for each request, written as it ends, and a trailer line.
 
-# Each worker writes such a file; `shards` joins them.
+Each worker writes such a file; `shards` joins them.
+"""
 
 import contextlib
 import math
@@ -26,15 +27,19 @@ _BUFFER = 1 << 16
 
 
 class RecordWriter:
-    """Appends records to a file, which never grows beyond `limit` bytes."""
+    """Appends records to a file, which never grows beyond `limit` bytes.
 
-    # Times are CLOCK_MONOTONIC ns: `start_ns` as it is, `due` from there, all others from due. docs/records.md
-    # describes the file.
+    Times are CLOCK_MONOTONIC ns: `start_ns` as it is, `due` from there, all others from due. docs/records.md describes
+    the file.
+
+    Attributes:
+        error: Why nothing more is written, or None: a full disk does not end the run.
+    """
 
     def __init__(self, file: BinaryIO, limit: float = math.inf) -> None:
         self._file, self._left = file, limit
         self._start_ns, self._sources, self._answers, self._classes = 0, list[str](), False, list[str]()
-        self.error: str | None = None  # why nothing more is written, or None: a full disk does not end the run
+        self.error: str | None = None
 
     @classmethod
     @contextlib.contextmanager
@@ -65,8 +70,12 @@ class RecordWriter:
         """Write the header line, so that it outlives this process.
 
         Args:
+            header: Facts that are known before the clock starts.
+            start_ns: When the clock starts.
+            scheduled: How many requests are to be sent.
             sources: The source of each prompt, or an empty list.
             asked_due: Due times that the prompts ask for, as `request_store.requested_due_ns` returns them.
+            partition: Whose records these will be.
         """
         self._start_ns, self._sources = start_ns, sources
         self._answers = header.settings.save_detailed
@@ -119,6 +128,14 @@ class RecordWriter:
 
 class RecordFile:
     """A file that a `RecordWriter` wrote; its run may have ended early.
+
+    Attributes:
+        header: Facts that were known before the clock started.
+        start_ns: When the clock started, CLOCK_MONOTONIC ns.
+        scheduled: How many requests were to be sent.
+        asked_due: Due times that the prompts asked for, as `request_store.requested_due_ns` returns them.
+        partition: Whose records the file had at first.
+        trailer, totals: What its last line says; None where the run did not come to its end.
 
     Raises:
         BadInput: The file cannot be read, or is no records file.
@@ -218,7 +235,11 @@ def last_line(file: BinaryIO) -> tuple[int, bytes]:
 
 
 def _trailer(line: bytes) -> tuple[RunTrailer, LoopTotals] | tuple[None, None]:
-    """Read the trailer line; (None, None) where it is another line, so that the run did not come to its end."""
+    """Read the trailer line; (None, None) where it is another line, so that the run did not come to its end.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is no trailer of ours.
+    """
     try:
         data = orjson.loads(line).get("end")
     except (AttributeError, ValueError):

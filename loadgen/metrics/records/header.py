@@ -12,13 +12,21 @@ DATE_FORMAT = "%Y%m%d-%H%M%S"
 
 @dataclass(frozen=True)
 class RunHeader:
-    """Facts that are known before the clock starts, so that records that outlive their run make a report."""
+    """Facts that are known before the clock starts, so that a report can be made from records that outlive their run.
+
+    Attributes:
+        settings: As resolved.
+        model: The model's name in requests.
+        date: Local start time, YYYYmmdd-HHMMSS.
+        simulated: Whether the engine is loadgen's own simulator.
+        provenance: What was run, by whom and on what; JSON.
+    """
 
     settings: RunSettings
     model: str
-    date: str  # local start time, YYYYmmdd-HHMMSS
+    date: str
     simulated: bool
-    provenance: dict[str, Any]  # what was run, by whom and on what; JSON
+    provenance: dict[str, Any]
 
     def with_requests(self, prompts: dict[str, Any], schedule: dict[str, Any]) -> Self:
         """Return a copy that says where the prompts come from, and when they are due."""

@@ -1,6 +1,7 @@
-"""Shards of a records file: each worker of a run writes its own file, and they are joined at the end."""
+"""Shards of a records file: each worker of a run writes its own file, and they are joined at the end.
 
-# The first worker writes to the path of the whole, every other one to a file beside it.
+The first worker writes to the path of the whole, every other one to a file beside it.
+"""
 
 import contextlib
 import glob
@@ -51,11 +52,12 @@ def lines(file: RecordFile) -> Iterator[tuple[dict[str, Any], Record]]:
 def join_shards(paths: Sequence[Path]) -> str | None:
     """Join these files to one in the place of the first, and remove the others.
 
+    Lines that are cut off are left out, and so are trailers of shards. A shard may be missing or empty. What is no
+    regular file is left as it is.
+
     Returns:
         Why it could not be done, or None.
     """
-    # Lines that are cut off are left out, and so are trailers of shards. A shard may be missing or empty. What is no
-    # regular file is left as it is.
     there = [path for path in paths if path.exists()]
     if not there or not there[0].is_file():
         return None

@@ -14,29 +14,37 @@ from loadgen.metrics.worker_report import WorkerReport
 
 @dataclass(frozen=True, kw_only=True)
 class RunTrailer:
-    """Facts that are known once all requests have ended, and that no record holds."""
+    """Facts that are known once all requests have ended, and that no record holds.
 
-    # With the header, the records and `LoopTotals` they make the whole result. The last line of a records file holds
-    # the trailer and the totals.
+    With the header, the records and `LoopTotals` they make the whole result. The last line of a records file holds the
+    trailer and the totals.
 
-    # the report of each worker; `records_error` and `capture` are known only after the line is written
+    Attributes:
+        workers: The report of each worker; `records_error` and `capture` are known only after the line is written.
+        never_sent: For each worker that was stopped, the number of the first request that it did not hand to a
+            connection, and how many those are.
+        tokenized: Output tokens that the tokenizer counted where the server did not, by the number of the request.
+        sampled: Tokens in the text of some answers that the server did count, by the number of the request.
+        structured: Ok answers that were to be JSON, by what they are (`structured_output.Conformance`).
+        telemetry: Server and GPU metrics during the run.
+        no_answer_since_s: Seconds on the clock since when the server refused all connections; None: it did not.
+        stopped: The condition of --stop-when that ended the run; None: none did.
+        calls: Calls to the servers beside the load, in their order.
+        probe_e2el_ns: E2EL of each probe that succeeded, ns.
+        probes_failed: How many probes did not.
+    """
+
     workers: tuple[WorkerReport, ...]
-    # for each worker that was stopped, the number of the first request that it did not hand to a connection, and how
-    # many those are
     never_sent: tuple[tuple[int, int], ...] = ()
-    # output tokens that the tokenizer counted where the server did not, by the number of the request
     tokenized: dict[int, int] = field(default_factory=dict)
-    # tokens in the text of some answers that the server did count, by the number of the request
     sampled: dict[int, int] = field(default_factory=dict)
-    # ok answers that were to be JSON, by what they are (`structured_output.Conformance`)
     structured: dict[str, int] = field(default_factory=dict)
-    telemetry: Telemetry = Telemetry()  # server and GPU metrics during the run
-    # seconds on the clock since when the server refused all connections; None: it did not
+    telemetry: Telemetry = Telemetry()
     no_answer_since_s: float | None = None
-    stopped: StopEvent | None = None  # the condition of --stop-when that ended the run; None: none did
-    calls: tuple[ServerCall, ...] = ()  # calls to the servers beside the load, in their order
-    probe_e2el_ns: tuple[int, ...] = ()  # E2EL of each probe that succeeded, ns
-    probes_failed: int = 0  # how many probes did not
+    stopped: StopEvent | None = None
+    calls: tuple[ServerCall, ...] = ()
+    probe_e2el_ns: tuple[int, ...] = ()
+    probes_failed: int = 0
 
     @property
     def records_error(self) -> str | None:

@@ -1,10 +1,11 @@
-"""Names of server metrics: how engines spell the quantities that loadgen reads, as data."""
+"""Names of server metrics: how engines spell the quantities that loadgen reads, as data.
 
-# A server is known by the names that it uses, not by who started it: most servers that are measured were started by
-# somebody else. So this table is the core's, and needs no engine. Of each quantity the first name that a server has is
-# taken. Read in the sources of vLLM 0.32 (`vllm:`, older spellings after it; loadgen's simulator uses them too), SGLang
-# (`sglang:`), TensorRT-LLM (`trtllm_`, and the iteration statistics that its /metrics gives as JSON), llama.cpp
-# (`llamacpp:`) and MindIE, which uses no prefix.
+A server is known by the names that it uses, not by who started it: most servers that are measured were started by
+somebody else. So this table is the core's, and needs no engine. Of each quantity the first name that a server has is
+taken. Read in the sources of vLLM 0.32 (`vllm:`, older spellings after it; loadgen's simulator uses them too), SGLang
+(`sglang:`), TensorRT-LLM (`trtllm_`, and the iteration statistics that its /metrics gives as JSON), llama.cpp
+(`llamacpp:`) and MindIE, which uses no prefix.
+"""
 
 from collections.abc import Iterable
 

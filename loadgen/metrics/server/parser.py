@@ -28,12 +28,17 @@ _OF_ITERATIONS = ("numActiveRequests", "numQueuedRequests")
 
 @dataclass(frozen=True)
 class Reading:
-    """The quantities in one answer."""
+    """The quantities in one answer.
 
-    # by the neutral names of `names`; without those that are missing, or no finite number
+    Attributes:
+        values: By the neutral names of `names`; without those that are missing, or no finite number.
+        names: How the server spells each of them, and "ttft".
+        ttft: Its own times to first token since it started, in seconds, where it keeps them.
+    """
+
     values: dict[str, float] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)  # how the server spells each of them, and "ttft"
-    ttft: PromHistogram | None = None  # its own times to first token since it started, in seconds, where it keeps them
+    names: dict[str, str] = field(default_factory=dict)
+    ttft: PromHistogram | None = None
 
 
 class Unreadable(ValueError):

@@ -9,11 +9,16 @@ from typing import Any, Self
 
 @dataclass(frozen=True)
 class PromHistogram:
-    """Values counted by upper bound."""
+    """Values counted by upper bound.
+
+    Attributes:
+        count: The count of all values.
+        sum: The sum of all values, in their unit.
+        upto: How many values are no greater than each bound; of the last one, which is infinite, all are.
+    """
 
     count: float
-    sum: float  # the sum of all values, in their unit
-    # how many values are no greater than each bound; of the last one, which is infinite, all are
+    sum: float
     upto: dict[float, float]
 
     def __add__(self, other: PromHistogram) -> PromHistogram:
@@ -64,6 +69,10 @@ class PromHistogram:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Read the histogram from its JSON form."""
+        """Read the histogram from its JSON form.
+
+        Raises:
+            KeyError, TypeError, ValueError: `data` is something else.
+        """
         upto = {math.inf if bound is None else float(bound): float(count) for bound, count in data["upto"]}
         return cls(float(data["count"]), float(data["sum"]), upto)

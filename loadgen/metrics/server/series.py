@@ -14,20 +14,30 @@ T = TypeVar("T", float, PromHistogram)
 
 @dataclass(frozen=True)
 class Source:
-    """An endpoint with the metrics of a server."""
+    """An endpoint with the metrics of a server.
+
+    Attributes:
+        url: The url of the endpoint, for GET.
+        target: Base URL of the server.
+        headers: The headers of the request, credentials among them.
+        verify_tls: Whether certificates are checked.
+    """
 
     url: str
     target: str
-    # the headers of the request, credentials among them
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     verify_tls: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class WithTtft:
-    """Values with a server's histogram of TTFT, to JSON and back."""
+    """Values with a server's histogram of TTFT, to JSON and back.
 
-    ttft: PromHistogram | None = None  # times to first token in seconds; None where the server has no such histogram
+    Attributes:
+        ttft: Times to first token in seconds; None where the server has no such histogram.
+    """
+
+    ttft: PromHistogram | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -35,36 +45,60 @@ class WithTtft:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Read the values from their JSON form."""
+        """Read the values from their JSON form.
+
+        Raises:
+            KeyError, TypeError, ValueError: `data` is something else.
+        """
         return cls(**data | {"ttft": data["ttft"] and PromHistogram.from_dict(data["ttft"])})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scrape(WithTtft):
-    """One answer of one source, or its failure."""
+    """One answer of one source, or its failure.
 
-    url: str  # as in `Source`, like `target`
+    Attributes:
+        url, target: As in `Source`.
+        moment: FIRST, TICK or LAST.
+        asked_ns: Before the request, CLOCK_MONOTONIC.
+        answered_ns: After the answer, or after the wait for it.
+        failed: Why it could not be read, in words of our own, or None.
+        values, names, ttft: As in `parser.Reading`.
+    """
+
+    url: str
     target: str
-    moment: str  # FIRST, TICK or LAST
-    asked_ns: int  # before the request, CLOCK_MONOTONIC
-    answered_ns: int  # after the answer, or after the wait for it
-    failed: str | None = None  # why it could not be read, in words of our own, or None
-    values: dict[str, float] = field(default_factory=dict)  # as in `parser.Reading`, like `names` and `ttft`
+    moment: str
+    asked_ns: int
+    answered_ns: int
+    failed: str | None = None
+    values: dict[str, float] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceSeries(WithTtft):
-    """Metrics of one source over a run: lists have an item for each scrape, `ttft` what came between first and last."""
+    """Metrics of one source over a run. Lists have an item for each scrape.
 
-    url: str  # as in `Source`, like `target`
+    Attributes:
+        url, target: As in `Source`.
+        at_s: When it was scraped, seconds after the run's clock started; the first time is below 0.
+        took_ms: Until it had answered, connecting included.
+        moments: FIRST, TICK or LAST.
+        failed: Why a scrape failed, or None.
+        names: The server's name of each quantity (those of `names`, and "ttft").
+        series: The values of each quantity: gauges as they were; counters since the first scrape, restarts bridged.
+        ttft: The server's times to first token in seconds, between the first and the last scrape.
+        restarts: How often its counters were reset.
+    """
+
+    url: str
     target: str
-    at_s: list[float]  # when it was scraped, seconds after the run's clock started; the first time is below 0
-    took_ms: list[float]  # until it had answered, connecting included
-    moments: list[str]  # FIRST, TICK or LAST
+    at_s: list[float]
+    took_ms: list[float]
+    moments: list[str]
     failed: list[str | None]
-    names: dict[str, str]  # the server's name of each quantity (those of `names`, and "ttft")
-    # the values of each quantity: gauges as they were; counters since the first scrape, restarts bridged
+    names: dict[str, str]
     series: dict[str, Series]
     restarts: int
 

@@ -9,19 +9,30 @@ from loadgen.metrics.server.telemetry import Telemetry
 
 @dataclass(frozen=True)
 class SpecDecode:
-    """What servers drafted and accepted, all together. Unknown values are None."""
+    """What servers drafted and accepted, all together. Unknown values are None.
 
-    rate: float | None  # share of the drafted tokens that were accepted, 0 to 1
-    length: float | None  # mean output tokens of a step that verifies a draft: the accepted ones and one more
+    Attributes:
+        rate: Share of the drafted tokens that were accepted, 0 to 1.
+        length: Mean output tokens of a step that verifies a draft: the accepted ones and one more.
+        drafts: Number of drafts.
+        drafted: Tokens in them.
+        accepted: Tokens of them that were accepted.
+        per_position: Share of the drafts whose token at each position was accepted.
+    """
+
+    rate: float | None
+    length: float | None
     drafts: float | None
-    drafted: float | None  # tokens in them
-    accepted: float | None  # tokens of them that were accepted
-    per_position: tuple[float, ...]  # share of the drafts whose token at each position was accepted
+    drafted: float | None
+    accepted: float | None
+    per_position: tuple[float, ...]
 
     @classmethod
     def of(cls, telemetry: Telemetry) -> Self | None:
-        """Compute it; None where nothing was drafted, or no server reports it."""
-        # SGLang has no counters but gauges of the last batch, of which the means over the scrapes are taken.
+        """Compute it; None where nothing was drafted, or no server reports it.
+
+        SGLang has no counters but gauges of the last batch, of which the means over the scrapes are taken.
+        """
         drafts, drafted, accepted = map(telemetry.increase, ("drafts", "drafted_tokens", "accepted_tokens"))
         length = 1 + accepted / drafts if drafts and accepted is not None else None
         if length is None and (batches := telemetry.levels("batch_accept_length")):

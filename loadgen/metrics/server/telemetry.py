@@ -23,20 +23,32 @@ FILE_NAME = "telemetry.jsonl"  # in the run's folder: a line for each scrape, an
 
 @dataclass(frozen=True)
 class Gpu:
-    """Readings of one GPU over time."""
+    """Readings of one GPU over time.
+
+    Attributes:
+        name: As NVML names it.
+        at_s: When it was read, seconds after the run's clock started.
+        series: The readings of each quantity (`gpus.QUANTITIES`).
+    """
 
     name: str | None
-    at_s: list[float]  # when it was read, seconds after the run's clock started
-    series: dict[str, Series]  # the readings of each quantity (`gpus.QUANTITIES`)
+    at_s: list[float]
+    series: dict[str, Series]
 
 
 @dataclass(frozen=True)
 class Telemetry:
-    """Metrics of all servers of a run, as if they were one server: they were scraped at the same times."""
+    """Metrics of all servers of a run, as if they were one server: they were scraped at the same times.
 
-    sources: tuple[SourceSeries, ...] = ()  # the servers that had metrics
-    gpus: tuple[Gpu, ...] = ()  # of this machine, if the server is on it
-    missing: tuple[str, ...] = ()  # the URLs of servers that had none, while others had some
+    Attributes:
+        sources: The servers that had metrics.
+        gpus: Of this machine, if the server is on it.
+        missing: The URLs of servers that had none, while others had some.
+    """
+
+    sources: tuple[SourceSeries, ...] = ()
+    gpus: tuple[Gpu, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def covers(self) -> bool:
@@ -137,7 +149,11 @@ class Telemetry:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Read the metrics from their JSON form."""
+        """Read the metrics from their JSON form.
+
+        Raises:
+            KeyError, TypeError, ValueError: `data` is something else.
+        """
         return cls(
             tuple(map(SourceSeries.from_dict, data["sources"])),
             tuple(Gpu(**gpu) for gpu in data["gpus"]),
@@ -149,6 +165,8 @@ class Telemetry:
         """Read the scraper's file in a run's folder; there may be none, and a last line that is cut off is left out.
 
         Args:
+            folder: The folder of the run.
+            start_ns: When its clock started.
             missing: URLs of servers that had no metrics before the run; sources that never had any are added.
         """
         try:
@@ -166,7 +184,11 @@ class Telemetry:
 
 
 class LatestServerMetrics:
-    """Follows the scraper's file while a run goes on."""
+    """Follows the scraper's file while a run goes on.
+
+    Args:
+        folder: The folder of the run.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._file = TailReader(folder / FILE_NAME)

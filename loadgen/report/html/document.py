@@ -24,12 +24,19 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of a line, with nothing escaped."""
+    """A piece of a line, with nothing escaped.
+
+    Attributes:
+        text: The text.
+        tone: How it is meant.
+        about: An explanation, shown on demand.
+        link: The path of a file that it links to, relative to the page.
+    """
 
     text: str
     tone: Tone = Tone.PLAIN
-    about: str = ""  # an explanation, shown on demand
-    link: str = ""  # the path of a file that it links to, relative to the page
+    about: str = ""
+    link: str = ""
 
 
 NoteKind = Literal["note", "tip", "info", "warning", "danger"]  # of a note, as MkDocs names them
@@ -91,22 +98,34 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Lines that are shown as they are."""
+    """Lines that are shown as they are.
+
+    Attributes:
+        text: The lines.
+        language: As Markdown's fences name it.
+        copyable: Whether the page offers to copy them.
+    """
 
     shape: ClassVar = "code"
     text: str
-    language: str = ""  # as Markdown's fences name it
-    copyable: bool = False  # whether the page offers to copy them
+    language: str = ""
+    copyable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with a line of headings."""
+    """A table with a line of headings.
+
+    Attributes:
+        head: The headings.
+        rows: Each as long as that.
+        text_columns: How many columns have text; those after them have numbers. None: all have text.
+    """
 
     shape: ClassVar = "table"
     head: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]  # each as long as that
-    text_columns: int | None = None  # how many columns have text; those after them have numbers. None: all have text.
+    rows: tuple[tuple[Cell, ...], ...]
+    text_columns: int | None = None
 
     @classmethod
     def of(
@@ -124,7 +143,13 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One of the main numbers of a page with its unit, and a remark of a few words beside it."""
+    """One of the main numbers of a page.
+
+    Attributes:
+        name: Its name.
+        value: The number with its unit.
+        beside: A remark of a few words.
+    """
 
     name: Span
     value: str
@@ -141,7 +166,12 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A chart, and the name of its file without the ending."""
+    """A chart.
+
+    Attributes:
+        name: The name of its file, without the ending.
+        chart: What is drawn.
+    """
 
     shape: ClassVar = "drawing"
     name: str
@@ -150,7 +180,12 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """The answer of a page in one line, on a coloured background: tip green, info blue, warning amber, danger red."""
+    """The answer of a page in one line, on a coloured background.
+
+    Attributes:
+        kind: The colour: tip green, info blue, warning amber, danger red.
+        text: The answer.
+    """
 
     shape: ClassVar = "badge"
     kind: NoteKind

@@ -40,7 +40,12 @@ class BriefFindings(Struct, frozen=True, kw_only=True):
 
 
 class RunBrief:
-    """The single numbers of a run's result by the names of `vllm bench serve`, and its verdict."""
+    """The single numbers of a run's result, and its verdict.
+
+    Args:
+        numbers: By the names of `vllm bench serve`.
+        findings: What was judged.
+    """
 
     __slots__ = ("findings", "numbers")
 

@@ -40,7 +40,12 @@ class Latencies(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, snapshot: Snapshot, percentiles: Iterable[float]) -> Self:
-        """Summarize the histograms of a snapshot by these percentiles, ascending, 0 to 100."""
+        """Summarize the histograms of a snapshot.
+
+        Args:
+            snapshot: The snapshot of a run, or of the requests to one target.
+            percentiles: Those that are wanted, ascending, 0 to 100.
+        """
         wanted = list(percentiles)
         return cls(**{name: Distribution.of(snapshot.histograms[name], wanted) for name in cls.__struct_fields__})
 
@@ -54,7 +59,12 @@ class Latencies(Struct, frozen=True, kw_only=True):
         return found
 
     def latency(self, metric: str, clock: str) -> Distribution:
-        """Look up ttft, ttfo, tpot, itl, icl or e2el; of those that are no gaps, the one from `clock`, due or sent."""
+        """Look up a latency by its metric: ttft, ttfo, tpot, itl, icl or e2el.
+
+        Args:
+            metric: Its name, without a clock.
+            clock: "due" or "sent", from which it is counted if it is no gap.
+        """
         return self.named(metric if metric in self.__struct_fields__ else f"{metric}_{clock}")
 
 

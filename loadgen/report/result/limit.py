@@ -47,7 +47,13 @@ def all_met(results: Sequence[LimitResult]) -> bool | None:
 
 
 def judge_limits(limits: str | None, snapshot: Snapshot, clock: str) -> list[LimitResult]:
-    """Judge a run by each limit of an SLO, with latencies from `clock`, due or sent."""
+    """Judge a run by each limit of an SLO.
+
+    Args:
+        limits: The SLO; None: there is none.
+        snapshot: What was measured.
+        clock: "due" or "sent", from which latencies are counted.
+    """
 
     def lookup(metric: str, name: str) -> tuple[float | None, float | None]:
         """Return the value, infinite if it falls on failed requests, and its client error."""

@@ -170,7 +170,12 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, run: RunData, latencies: Distributions) -> Self:
-        """Compute them; the percentiles that were asked for are among the latencies."""
+        """Compute them.
+
+        Args:
+            run: Its data.
+            latencies: Its latencies; the percentiles that were asked for are among them.
+        """
         settings, snapshot, header = run.settings, run.snapshot, run.header
         counters, rates = snapshot.counters, PerSecond.of(snapshot)
         inputs = None if counters["unknown_input"] else counters["input_tokens"]
@@ -215,7 +220,8 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     def to_dict(self, columns: RequestColumns | None = None) -> dict[str, Any]:
         """Convert to the flat keys of `vllm bench serve`, in its order: those that answers of the backend have.
 
-        What --save-detailed keeps stands among them.
+        Args:
+            columns: What --save-detailed keeps; its keys stand among the others.
         """
         scalars = {name: value for name in SCALARS if (value := getattr(self, name)) is not UNSET}
         flat = {name: scalars.pop(name) for name in NAMING}
@@ -288,8 +294,10 @@ def _spec_decode(found: SpecDecode | None) -> dict[str, Any]:
 
 
 def _latencies(settings: RunSettings, latencies: Distributions) -> dict[str, Any]:
-    """Look up the statistics of vLLM's latencies, by the names of the fields of RunNumbers."""
-    # Its client in Rust always has p90 of the four.
+    """Look up the statistics of vLLM's latencies, by the names of the fields of RunNumbers.
+
+    Its client in Rust always has p90 of the four.
+    """
     found: dict[str, Any] = {"percentiles_ms": {}}
     names = [percentile(p) for p in parse_percentiles(settings.metric_percentiles)]
     for metric in METRICS:

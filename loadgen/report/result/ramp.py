@@ -21,7 +21,11 @@ class RateChange(Struct, frozen=True, kw_only=True):
 
 
 def rate_changes(run: RunData) -> list[RateChange]:
-    """List the rate that a run's ramp began with, and the whole rates that it reached before the run ended."""
+    """List the rate that a ramp began with, and the whole rates that it reached before the run ended.
+
+    Args:
+        run: The data of a run with a ramp.
+    """
     settings = run.settings
     began = datetime.strptime(run.header.date, DATE_FORMAT)  # noqa: DTZ007 - local time, as vLLM writes it
     start, end = settings.ramp_up_start_rps, settings.ramp_up_end_rps

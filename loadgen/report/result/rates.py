@@ -15,7 +15,11 @@ from loadgen.metrics.streamed_tokens import Comparison
 
 
 class PerSecond(NamedTuple):
-    """Divides counts by the duration of a run: from the first send until the last request has ended, s."""
+    """Divides counts by the duration of the run.
+
+    Attributes:
+        duration_s: From the first send until the last request has ended, s.
+    """
 
     duration_s: float
 
@@ -30,13 +34,14 @@ class PerSecond(NamedTuple):
 
 
 def is_goodput_known(limited: Collection[str], snapshot: Snapshot) -> bool:
-    """Return whether it is known how many requests met their limits, if there are any.
+    """Return whether it is known how many requests met their limits.
+
+    Each was judged as it ended, when it was not known yet how many of its tokens had been streamed.
 
     Args:
-        limited: The latencies with a limit.
+        limited: The latencies with a limit; empty: there are none.
         snapshot: The snapshot of the whole run.
     """
-    # Each was judged as it ended, when it was not known yet how many of its tokens had been streamed.
     sample = Comparison.of(snapshot)
     return bool(limited) and not ("tpot" in limited and sample is not None and sample.hides)
 

@@ -45,7 +45,10 @@ class RequestColumns(Struct, frozen=True, kw_only=True):
     def of(cls, snapshot: Snapshot, *, streams: bool = True, generates: bool = True) -> Self | None:
         """Sort what was kept of each request by its number in the run; None where nothing was kept.
 
-        Times of tokens are left out unless answers are streams, all columns of tokens unless answers have tokens.
+        Args:
+            snapshot: The snapshot of the run.
+            streams: Whether answers are streams of tokens; else the times of tokens are left out.
+            generates: Whether answers have tokens; else all columns of tokens are left out.
         """
         if snapshot.details is None:
             return None

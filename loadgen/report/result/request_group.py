@@ -55,6 +55,7 @@ class RequestGroup(Struct, frozen=True, kw_only=True):
         """Summarize a part of the requests of a snapshot.
 
         Args:
+            snapshot: The snapshot.
             members: Which of its rows are in the group, shape (rows,).
             more: Fields that a subclass has besides.
         """

@@ -30,7 +30,11 @@ class RequestSample(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Self | None:
-        """Take the sample; None where no request has ended."""
+        """Take the sample; None where no request has ended.
+
+        Args:
+            snapshot: The snapshot of the run.
+        """
         ended = ~np.isin(snapshot.ttft, (CANCELLED, DISCONNECTED))
         if not ended.any():
             return None

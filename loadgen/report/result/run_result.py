@@ -229,7 +229,11 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         return max(errors, key=lambda each: each[1], default=None)
 
     def reasons(self, group: str = "") -> list[str]:
-        """Say why the result is not VALID, a line for each check: of all, or of the group with this letter."""
+        """Say why the result is not VALID, a line for each check.
+
+        Args:
+            group: The letter of a group of checks; empty: all of them.
+        """
         return reasons(self.checks, group)
 
     @classmethod
@@ -311,7 +315,11 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         return self.flat(self.columns) | {"loadgen": to_json_values(findings)}
 
     def flat(self, columns: RequestColumns | None = None) -> dict[str, Any]:
-        """Return the flat keys of `vllm bench serve`; those of SGLang before them if the run was asked for them."""
+        """Return the flat keys of `vllm bench serve`; those of SGLang before them if the run was asked for them.
+
+        Args:
+            columns: As for `RunNumbers.to_dict`.
+        """
         flat = self.numbers.to_dict(columns)
         return flat if self.sglang is None else self.sglang.to_dict(flat)
 

@@ -142,8 +142,10 @@ def _name(class_name: str) -> str:
 
 
 def _plain(node: Any, enums: Node) -> Any:
-    """Simplify what msgspec generates, and close objects: they want all their keys, and take no other."""
-    # A field with a default is missing in files of earlier versions alone, so it is required too.
+    """Simplify what msgspec generates, and close objects: they want all their keys, and take no other.
+
+    A field with a default is missing in files of earlier versions alone, so it is required too.
+    """
     if isinstance(node, list):
         return [_plain(each, enums) for each in node]
     if not isinstance(node, dict):

@@ -67,7 +67,12 @@ class SglangNumbers(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, run: RunData, e2el: Distribution) -> Self | None:
-        """Compute them, with E2EL from sent; None if the settings do not ask for SGLang's result."""
+        """Compute them; None if the settings do not ask for SGLang's result.
+
+        Args:
+            run: The data of the run.
+            e2el: Its end-to-end latency, from sent.
+        """
         settings, snapshot = run.settings, run.snapshot
         if settings.sglang_result is None:
             return None
@@ -91,7 +96,11 @@ class SglangNumbers(Struct, frozen=True, kw_only=True):
         )
 
     def to_dict(self, flat: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert to SGLang's keys, in its order, followed by the other flat keys of a result."""
+        """Convert to SGLang's keys, in its order, followed by the others of a result.
+
+        Args:
+            flat: The keys of `vllm bench serve`.
+        """
         known = {**flat, **msgspec.to_builtins(self)}
         return {name: known[name] for name in KEYS if name in known} | dict(flat)
 

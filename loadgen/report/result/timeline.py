@@ -52,7 +52,11 @@ class Timeline(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Self | None:
-        """Compute it; None where no request has ended."""
+        """Compute it; None where no request has ended.
+
+        Args:
+            snapshot: The snapshot of the run.
+        """
         if not len(snapshot.closed):
             return None
         was_sent = snapshot.sent >= 0

@@ -15,7 +15,11 @@ Saved = RunResult | Series
 
 
 def html(results: Sequence[Saved]) -> str:
-    """Write the page of a result, of a series, or of several."""
+    """Write the page of a result, of a series, or of several.
+
+    Args:
+        results: At least one.
+    """
     return pages.html(document(results))
 
 

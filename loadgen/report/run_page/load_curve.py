@@ -26,9 +26,11 @@ PERCENT = 100.0
 
 
 def load_chart(series: Series) -> Chart | None:
-    """Draw a panel for each value that the SLO limits, first those that the level above the answer misses."""
-    # A sweep has a panel of its throughput, too. The level that was found, or the knee, has a ring and its name; a
-    # search has the bounds of all values. None where no run has such a value.
+    """Draw a panel for each value that the SLO limits, first those that the level above the answer misses.
+
+    A sweep has a panel of its throughput, too. The level that was found, or the knee, has a ring and its name; a search
+    has the bounds of all values. None where no run has such a value.
+    """
     shown = [row for row in rows(series) if math.isfinite(row.level) and row.level > 0]
     levels = sorted({row.level for row in shown})
     panels: list[Panel] = []
@@ -63,12 +65,19 @@ def _names(series: Series, shown: Sequence[Row]) -> list[tuple[str, slo.Limit | 
 
 
 class _Value(NamedTuple):
-    """A value at a level, in the unit of its panel."""
+    """A value at a level, in the unit of its panel.
+
+    Attributes:
+        row: The level.
+        value: The value; infinite: it falls on failed requests; None: there is none.
+        bounds: Its bounds, infinite where one is unknown; None: there are none.
+        met: Whether it meets its limit; without one, whether the run meets the SLO.
+    """
 
     row: Row
-    value: float | None  # the value; infinite: it falls on failed requests; None: there is none
-    bounds: tuple[float, float] | None  # its bounds, infinite where one is unknown; None: there are none
-    met: bool | None  # whether it meets its limit; without one, whether the run meets the SLO
+    value: float | None
+    bounds: tuple[float, float] | None
+    met: bool | None
 
 
 def _panel(

@@ -17,16 +17,24 @@ USER = "tok/s for a user"
 
 
 class _Place(NamedTuple):
-    """A level of the sweep."""
+    """A level of the sweep.
 
-    user: float  # tokens per second for a user
-    gpu: float  # output tokens per second and GPU, or of the server where the number of GPUs is unknown
+    Attributes:
+        user: Tokens per second for a user.
+        gpu: Output tokens per second and GPU, or of the server where the number of GPUs is unknown.
+        row: The level.
+    """
+
+    user: float
+    gpu: float
     row: Row
 
 
 def pareto_chart(series: Series) -> Chart | None:
-    """Draw output tokens/s per GPU over tokens/s for a user, with the levels that no other level exceeds in both."""
-    # None for a search, and where fewer than two levels have both numbers. An INVALID run is never on the front.
+    """Draw output tokens/s per GPU over tokens/s for a user, with the levels that no other level exceeds in both.
+
+    None for a search, and where fewer than two levels have both numbers. An INVALID run is never on the front.
+    """
     shown = rows(series) if series.kind == "sweep" else []
     per_gpu = all(row.efficiency is not None and row.efficiency.gpus is not None for row in shown)
     places = list(_places(shown, per_gpu=per_gpu))

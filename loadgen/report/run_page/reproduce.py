@@ -29,12 +29,20 @@ PARTS = {
 
 
 def command_block(provenance: Provenance) -> Iterator[Block]:
-    """Write the command that repeats the run, without secrets."""
+    """Write the command that repeats the run, without secrets.
+
+    Args:
+        provenance: The provenance of the result.
+    """
     yield Code("\n".join([*_comments(provenance.asked), command(provenance.asked)]), "bash", copyable=True)
 
 
 def command(asked: Mapping[str, Any]) -> str:
-    """Make the `loadgen run` command of the settings that were given, without credentials and output files."""
+    """Make the `loadgen run` command of the given settings, without credentials and output files.
+
+    Args:
+        asked: The settings that differ from the defaults, as provenance has them.
+    """
     settings = restored(asked)
     fields = (field for field in dataclasses.fields(RunSettings) if field.metadata["group"] == OUTPUT)
     unnamed: dict[str, Any] = {field.name: field.default for field in fields if field.name not in KEPT_OUTPUT_SETTINGS}

@@ -15,15 +15,19 @@ HEIGHT = 120
 
 
 def panel(
-    metric: Literal["ttft", "e2el"],  # TTFT or E2EL, over when the request was sent
+    metric: Literal["ttft", "e2el"],
     sample: RequestSample,
     result: RunResult,
-    reach: float,  # half the distance between two places of the readout, s
+    reach: float,
     *curves: Curve,
 ) -> Panel | None:
     """Draw a dot for each ok request, a cross where a failed one ended, and the SLO; None where no request was ok.
 
     Args:
+        metric: TTFT or E2EL, over when the request was sent.
+        sample: The requests.
+        result: The result that they are of.
+        reach: Half the distance between two places of the readout, s.
         curves: What is drawn over them.
     """
     values = sample.ttft_ms if metric == "ttft" else sample.e2el_ms

@@ -14,11 +14,18 @@ def telemetry(result: RunResult) -> Telemetry:
 
 def curves(
     found: Telemetry,
-    end_s: float,  # where the run ends, s
-    names: Mapping[str, tuple[str, int]],  # the name and the colour of each level
-    in_unit: Callable[[float], float] = float,  # converts a level to the unit of the axis
+    end_s: float,
+    names: Mapping[str, tuple[str, int]],
+    in_unit: Callable[[float], float] = float,
 ) -> Iterator[Curve]:
-    """Draw a curve for each of several levels that the server reported during the run."""
+    """Draw a curve for each of several levels that the server reported during the run.
+
+    Args:
+        found: The metrics.
+        end_s: Where the run ends, s.
+        names: The name and the colour of each level.
+        in_unit: Converts a level to the unit of the axis.
+    """
     for quantity, (name, colour) in names.items():
         points = [(at, in_unit(level)) for at, level in found.course(quantity) if 0 <= at <= end_s]
         if points:

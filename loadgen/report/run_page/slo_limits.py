@@ -10,7 +10,12 @@ FAR = 3  # times the greatest value: a limit beyond would press all values to th
 
 
 def in_panel(metric: str, result: RunResult, values: Iterable[float | None]) -> tuple[list[Limit], str]:
-    """Select the limits of a latency (ttft, tpot, ...) that a panel with these values, ms, shows.
+    """Select the limits of a latency that its panel shows.
+
+    Args:
+        metric: The latency: ttft, tpot, ...
+        result: The result, with its SLO.
+        values: What else is in the panel, ms.
 
     Returns:
         The lines, and what the title of the panel says of limits far above all values; empty if there are none.

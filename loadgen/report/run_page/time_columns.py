@@ -13,12 +13,17 @@ Numbers = Sequence[float | None]
 
 
 class TimeColumns:
-    """Columns of time."""
+    """Columns of time.
+
+    Args:
+        ends: Where the columns begin and end, s, ascending: one more than there are columns.
+        parts: How many columns of the timeline each of these has; the last one may have fewer.
+    """
 
     def __init__(
         self,
-        ends: Sequence[float],  # where the columns begin and end, s, ascending: one more than there are columns
-        parts: int = 1,  # how many columns of the timeline each of these has; the last one may have fewer
+        ends: Sequence[float],
+        parts: int = 1,
     ) -> None:
         self.ends, self._parts = ends, parts
         self.middles = [(begin + end) / 2 for begin, end in pairwise(ends)]

@@ -1,6 +1,7 @@
-"""The Ray actor of one machine of a cluster: its workers, which take steps as the coordinating machine asks."""
+"""The Ray actor of one machine of a cluster: its workers, which take steps as the coordinating machine asks.
 
-# Clocks of machines are never compared: the actor is told how long to wait, and starts on its own clock.
+Clocks of machines are never compared: the actor is told how long to wait, and starts on its own clock.
+"""
 
 import contextlib
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,8 @@
-"""Machines of a Ray cluster that share a run, each with workers of its own: the side that coordinates."""
+"""Machines of a Ray cluster that share the requests of a run, each with workers of its own: the side that coordinates.
 
-# Ray carries the job, the files of the requests and what was measured; a run is shared, started and merged as among the
-# workers of one machine.
+Ray carries the job, the files of the requests and what was measured; a run is shared, started and merged as among the
+workers of one machine.
+"""
 
 import asyncio
 import contextlib
@@ -40,6 +41,8 @@ class NodeProxy(Proxy):
 
     Args:
         handle: Ray's handle of a `Node`.
+        host: The address of its machine.
+        workers: How many workers it has.
     """
 
     def __init__(self, handle: Any, host: str, workers: int) -> None:
@@ -144,7 +147,12 @@ class NodeProxy(Proxy):
 
 
 class NodeGroup(Group):
-    """Machines of a cluster, which are sent the files of the requests."""
+    """Machines of a cluster, which are sent the files of the requests.
+
+    Args:
+        nodes: Those that share the job.
+        workers: How many workers each has.
+    """
 
     def __init__(self, nodes: Sequence[NodeProxy], workers: int) -> None:
         super().__init__(nodes, workers)
@@ -232,7 +240,11 @@ def _ray(module: str = "ray") -> Any:
 
 @contextlib.contextmanager
 def _cluster(address: str) -> Iterator[None]:
-    """Join a cluster as long as the context; where this process is in one already, use that one."""
+    """Join a cluster as long as the context; where this process is in one already, use that one.
+
+    Raises:
+        BadInput: It cannot be joined.
+    """
     require(FLAG, "a cluster", "ray")
     ray = _ray()
     if ray.is_initialized():
@@ -265,6 +277,11 @@ def _check_listens(address: str) -> None:
 
 
 def _chosen(settings: RunSettings) -> list[dict[str, Any]]:
+    """Choose the machines that measure: the first by their addresses.
+
+    Raises:
+        BadInput: There are too few.
+    """
     alive = sorted((node for node in _ray().nodes() if node["Alive"]), key=_place)
     wanted = settings.ray_nodes or len(alive)
     if wanted > len(alive):
@@ -290,6 +307,11 @@ def _placed(what: Any, node: dict[str, Any]) -> Any:
 
 
 async def _facts(node: dict[str, Any]) -> dict[str, Any]:
+    """Ask a machine for the facts of `actor.facts_by_value`.
+
+    Raises:
+        BadInput: It does not answer.
+    """
     try:
         async with asyncio.timeout(PATIENCE_S):
             found: dict[str, Any] = await _placed(actor.facts_by_value(), node).remote()
@@ -300,6 +322,11 @@ async def _facts(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_versions(versions: dict[str, str | None]) -> None:
+    """Refuse machines that have another loadgen than this one, or none.
+
+    Raises:
+        BadInput: Naming the first.
+    """
     own = importlib.metadata.version("loadgen")
     for host, version in versions.items():
         if version != own:
@@ -308,7 +335,11 @@ def _check_versions(versions: dict[str, str | None]) -> None:
 
 
 def _workers(settings: RunSettings, cores: list[int]) -> int:
-    """Return how many workers each machine has; for `auto` as many as suit the machine with the fewest cores."""
+    """Return how many workers each machine has; for `auto` as many as suit the machine with the fewest cores.
+
+    Raises:
+        BadInput: All together they are more than may be in flight at once.
+    """
     cap, nodes = settings.max_concurrency, len(cores)
     most = [limit // nodes for limit in (cap, settings.requests) if limit is not None]
     workers = auto_workers(min(cores), *most) if settings.workers == "auto" else int(settings.workers)

@@ -33,12 +33,19 @@ Steps = Iterable[bytes | Step | Together]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An entry of the table."""
+    """An entry of the table.
 
-    name: str  # the name in `X-Fault: NAME` and in a plan
-    does: str  # what the fault does, in one sentence
-    default: int | None  # default of NUMBER in NAME:NUMBER; None: the fault takes no number
-    play: Callable[..., Steps]  # returns the steps that answer a request
+    Attributes:
+        name: The name in `X-Fault: NAME` and in a plan.
+        does: What the fault does, in one sentence.
+        default: Default of NUMBER in NAME:NUMBER; None: the fault takes no number.
+        play: Returns the steps that answer a request.
+    """
+
+    name: str
+    does: str
+    default: int | None
+    play: Callable[..., Steps]
 
     def __str__(self) -> str:
         number = "" if self.default is None else f":{self.default}"
@@ -72,6 +79,7 @@ def chosen(choice: str, field: str) -> tuple[Fault, int | None]:
     """Parse NAME or NAME:NUMBER; return the fault and the number.
 
     Args:
+        choice: The text of the user.
         field: Name of the flag or header, for the error.
 
     Raises:

@@ -12,10 +12,15 @@ REMEDY = "write NAME=SHARE or NAME:NUMBER=SHARE, separated by commas, with share
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Faults by request number; equal seeds give equal faults."""
+    """Faults by request number; equal seeds give equal faults.
 
-    shares: tuple[tuple[Fault, int | None, float], ...] = ()  # each fault with its number, and its share of requests
-    seed: int = 0  # seed of the choice
+    Attributes:
+        shares: Each fault with its number, and its share of requests.
+        seed: Seed of the choice.
+    """
+
+    shares: tuple[tuple[Fault, int | None, float], ...] = ()
+    seed: int = 0
 
     @classmethod
     def parse(cls, text: str, seed: int = 0) -> "Shares":

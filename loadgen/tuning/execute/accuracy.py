@@ -26,9 +26,16 @@ PROMPT = "{}\n\nGive the answer alone on the last line."
 
 
 async def answers(settings: RunSettings, model: str, questions: Sequence[Question]) -> Answers:
-    """Ask a running server over its chat endpoint, with greedy sampling; of several servers the first."""
-    # Settings of sampling and of lengths are ignored, so that all arms are asked in the same way. Options of the chat
-    # template (`chat_template_kwargs` in `extra_body`) are kept.
+    """Ask a running server over its chat endpoint, with greedy sampling; of several servers the first.
+
+    Settings of sampling and of lengths are ignored, so that all arms are asked in the same way. Options of the chat
+    template (`chat_template_kwargs` in `extra_body`) are kept.
+
+    Args:
+        settings: Settings of a run of any workload, with the server.
+        model: Name of the model in requests.
+        questions: The questions.
+    """
     own_path = settings.endpoint if endpoints.name_of(settings) == CHAT else None
     chat = settings.replace(backend=CHAT, endpoint=own_path)
     target = Target.from_settings(chat, model)
@@ -60,7 +67,11 @@ async def answers(settings: RunSettings, model: str, questions: Sequence[Questio
 
 
 async def _reply(target: Target, question: Question) -> str:
-    """Return the server's reply, empty if it has only thinking; or raise Unreachable."""
+    """Return the server's reply; empty if it has only thinking.
+
+    Raises:
+        Unreachable: No reply, or not one of a chat.
+    """
     asked = {
         "model": target.model,
         "messages": [{"role": "user", "content": PROMPT.format(question.text)}],

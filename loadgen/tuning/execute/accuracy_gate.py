@@ -26,9 +26,11 @@ EXACT = {
 
 
 def lossy(arm: ArmSpec, base: ArmSpec) -> bool:
-    """Return whether an arm may answer differently from another."""
-    # That is: engine, model or a knob that is not EXACT differ, or flags and variables of the engine, whose effect is
-    # unknown.
+    """Return whether an arm may answer differently from another.
+
+    That is: engine, model or a knob that is not EXACT differ, or flags and variables of the engine, whose effect is
+    unknown.
+    """
     if any(getattr(arm, part) != getattr(base, part) for part in ("engine", "model", "raw", "env")):
         return True
     return any(arm.knobs.get(name) != base.knobs.get(name) for name in {*arm.knobs, *base.knobs} - EXACT)
@@ -43,18 +45,27 @@ def asks_questions(request: TrialRequest, arm: ArmSpec, study: Study, trials: It
 
 
 class AccuracyGate:
-    """Compares the answers of arms with the baseline's; None: it was not asked."""
+    """Compares the answers of arms with the baseline's.
 
-    # An arm is rejected if it has lost more than the study allows, and if the loss is significant: by McNemar's test on
-    # the questions that only one of the two answered right (Psychometrika 12, 1947), in its exact form, one-sided, at
-    # the confidence of the study's decisions.
+    An arm is rejected if it has lost more than the study allows, and if the loss is significant: by McNemar's test on
+    the questions that only one of the two answered right (Psychometrika 12, 1947), in its exact form, one-sided, at the
+    confidence of the study's decisions.
+
+    Args:
+        study: The study.
+        base_answers: Answers of the baseline; None if it was not asked.
+    """
 
     def __init__(self, study: Study, base_answers: Answers | None) -> None:
         self._accuracy, self._base, self._base_answers = study.objective.accuracy, baseline(study), base_answers
         self._chance = 1 - study.decision.confidence
 
     def baseline_unusable_reason(self, answers: Answers | None) -> str:
-        """Return why no arm could be judged by these answers of the baseline; empty if arms can be judged."""
+        """Return why no arm could be judged by these answers of the baseline; empty if arms can be judged.
+
+        Args:
+            answers: Answers of the baseline; None if it was not asked.
+        """
         if self._accuracy is None or answers is None:
             return ""
         remedy = "give questions that it answers, or leave accuracy out"

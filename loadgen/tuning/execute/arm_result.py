@@ -33,16 +33,26 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class WorkloadResult:
-    """The result of an arm on one workload."""
+    """The result of an arm on one workload.
 
-    runs: Mapping[int, WorkloadRun]  # runs that count, by block
-    scores: Mapping[int, float]  # value of the objective's metric in each block that has one
-    achieved: float | None  # geometric mean of the scores; None without any
-    total_tps: float | None  # input and output tokens/s of the box, geometric mean of the runs
-    user_tps: float | None  # output tokens/s that a user sees, 1000 / median TPOT in ms, mean of the runs
-    gpu_tps: float | None  # output tokens/s of each device in use, geometric mean of the runs
-    estimated: bool  # whether values of the box were scaled up from a part of it
-    # difference from the step's reference; None for the reference or if nothing can be compared
+    Attributes:
+        runs: Runs that count, by block.
+        scores: Value of the objective's metric in each block that has one.
+        achieved: Geometric mean of the scores; None without any.
+        total_tps: Input and output tokens/s of the box, geometric mean of the runs.
+        user_tps: Output tokens/s that a user sees, 1000 / median TPOT in ms, mean of the runs.
+        gpu_tps: Output tokens/s of each device in use, geometric mean of the runs.
+        estimated: Whether values of the box were scaled up from a part of it.
+        difference: Difference from the step's reference; None for the reference or if nothing can be compared.
+    """
+
+    runs: Mapping[int, WorkloadRun]
+    scores: Mapping[int, float]
+    achieved: float | None
+    total_tps: float | None
+    user_tps: float | None
+    gpu_tps: float | None
+    estimated: bool
     difference: Difference | None = None
 
     @property
@@ -66,20 +76,30 @@ class WorkloadResult:
 
 @dataclass(frozen=True)
 class ArmResult:
-    """The result of an arm in a step, as far as it has come."""
+    """The result of an arm in a step, as far as it has come.
+
+    Attributes:
+        planned: The arm.
+        verdict: Its outcome.
+        reason: Reason of the verdict: a limit that was missed, a failure, or the name of the arm it is the same as.
+        trials: Its starts, failed ones included, in the order in which they ended.
+        counted: Those of `trials` that count; the others failed, or were disturbed and repeated.
+        values: Value of the objective, block by block.
+        misses: Number of starts that missed a limit of the study.
+        comparison: Comparison with the reference; None if there is none.
+        notes: Further remarks by their subject: answers, bound.
+        workloads: Result on each workload; filled by `loadgen.tuning.execute.workload_results`.
+    """
 
     planned: PlannedArm
     verdict: Verdict = Verdict.NOT_RUN
-    # reason of the verdict: a limit that was missed, a failure, or the name of the arm it is the same as
     reason: str = ""
-    trials: tuple[Trial, ...] = ()  # its starts, failed ones included, in the order in which they ended
-    counted: tuple[Trial, ...] = ()  # those of `trials` that count; the others failed, or were disturbed and repeated
-    values: tuple[float, ...] = ()  # value of the objective, block by block
-    misses: int = 0  # number of starts that missed a limit of the study
+    trials: tuple[Trial, ...] = ()
+    counted: tuple[Trial, ...] = ()
+    values: tuple[float, ...] = ()
+    misses: int = 0
     comparison: Comparison | None = None
-    # further remarks by their subject: answers, bound
     notes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    # result on each workload; filled by `loadgen.tuning.execute.workload_results`
     workloads: Mapping[str, WorkloadResult] = field(default_factory=lambda: MappingProxyType({}))
 
     @property

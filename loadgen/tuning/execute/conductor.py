@@ -130,6 +130,8 @@ def _replay(walk: Walk, trials: Mapping[TrialRequest, Trial], *, same: Path | No
     """Walk with the trials of a store; returns their time in seconds.
 
     Args:
+        walk: The walk.
+        trials: The trials.
         same: Folder of the store, to check that arms are served as they were then; None: no check.
 
     Raises:

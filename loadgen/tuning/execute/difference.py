@@ -19,14 +19,23 @@ class Unbounded(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference of a value from the reference's, as a share of the latter."""
+    """The difference of a value from the reference's, as a share of the latter.
 
-    share: float  # difference of the unrounded values
-    low: float | None  # lower bound at the study's confidence; None: unknown
-    high: float | None  # upper bound at the study's confidence; None: unknown
+    Attributes:
+        share: Difference of the unrounded values.
+        low: Lower bound at the study's confidence; None: unknown.
+        high: Upper bound at the study's confidence; None: unknown.
+        more_is_better: Whether an increase is a gain.
+        unbounded: Why there are no bounds; None: there are some.
+        other_work: How the work of the two differed; empty: they did the same.
+    """
+
+    share: float
+    low: float | None
+    high: float | None
     more_is_better: bool
-    unbounded: Unbounded | None = None  # why there are no bounds; None: there are some
-    other_work: str = ""  # how the work of the two differed; empty: they did the same
+    unbounded: Unbounded | None = None
+    other_work: str = ""
 
     @classmethod
     def from_comparison(cls, comparison: Comparison, *, more_is_better: bool) -> "Difference | None":

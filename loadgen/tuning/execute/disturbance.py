@@ -28,7 +28,11 @@ class Reading:
 
     @classmethod
     def now(cls, foreign: Iterable[int] = ()) -> Self:
-        """Read the CPU times; `foreign` are processes of ours that count as others, with their descendants."""
+        """Read the CPU times.
+
+        Args:
+            foreign: Ids of processes of ours that count as others, with their descendants.
+        """
         own = {pid: machine.process_cpu_s(pid, waited=True) for pid in descendants(os.getpid())}
         for parent in foreign:
             for pid in (parent, *descendants(parent)):
@@ -36,7 +40,13 @@ class Reading:
         return cls(CpuTimes.now(), sum(own.values()) + sum(os.times()[2:4]))
 
     def disturbance(self, since: Self, *, client_error: float | None = None, quiet: bool = True) -> Disturbance:
-        """Return what others did between an earlier reading and this one."""
+        """Return what others did between an earlier reading and this one.
+
+        Args:
+            since: The earlier reading.
+            client_error: Share of the mean E2EL that the client may have added; None: unknown.
+            quiet: Whether the machine was quiet when the start began.
+        """
         return Disturbance(
             others_cores=max(0.0, machine.others_cores(since.times, self.times, self.family_s - since.family_s)),
             stolen_share=machine.stolen_share(since.times, self.times),
@@ -54,10 +64,15 @@ def client_error(result: RunResult) -> float | None:
 
 
 class QuietWait:
-    """Waits until the machine has been quiet for QUIET_S, for `max_wait_s` at most; 0: it is never known to be."""
+    """Waits until the machine has been quiet for QUIET_S.
 
-    # A wait that ends without a quiet machine makes the next one half as long, since on a machine that is always busy
-    # waiting does not help.
+    A wait that ends without a quiet machine makes the next one half as long, since on a machine that is always busy
+    waiting does not help.
+
+    Args:
+        max_wait_s: How long to wait at most; 0: not at all, so that the machine is never known to be quiet.
+        read: Reads the CPU times.
+    """
 
     def __init__(self, max_wait_s: float, read: Callable[[], Reading] = Reading.now) -> None:
         self._read, self._max_wait_s, self._patience_s = read, max_wait_s, max_wait_s
@@ -72,7 +87,11 @@ class QuietWait:
         return reading
 
     async def wait(self, on_progress: Callable[[Progress], None]) -> bool:
-        """Return whether the machine is quiet, after a wait; `on_progress` is told every POLL_S what keeps it busy."""
+        """Wait; returns whether the machine is quiet.
+
+        Args:
+            on_progress: Told every POLL_S what keeps the machine busy.
+        """
         if not self._max_wait_s:
             return False
         began = self.note()

@@ -66,6 +66,11 @@ def gather(study: Study, planner: Planner, text: str) -> dict[str, Any]:
 def check_available(study: Study, planner: Planner, facts: Mapping[str, Any]) -> None:
     """Check that everything a study names is available.
 
+    Args:
+        study: The study.
+        planner: Its planner.
+        facts: The current facts.
+
     Raises:
         AtFault: A model, a data set, an engine's version or the hardware is not what the study says.
         BadInput: The sampler of a joint stage, or the package of a data set's rule, is not installed.
@@ -97,6 +102,11 @@ def check_available(study: Study, planner: Planner, facts: Mapping[str, Any]) ->
 
 def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
     """Check that a study may go on in a store.
+
+    Args:
+        before: The facts in the store.
+        now: The current facts.
+        folder: Folder of the store.
 
     Raises:
         AtFault: The study has changed, at the place of the first change.

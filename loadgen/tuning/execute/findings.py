@@ -15,17 +15,27 @@ NOT_YET, BUDGET = "more starts are to come", "the budget is spent"  # why a stud
 
 @dataclass(frozen=True)
 class StepResult:
-    """The result of a step, as far as it has come."""
+    """The result of a step, as far as it has come.
+
+    Attributes:
+        step: The step as planned.
+        arms: Results of its arms, the reference first.
+        reference: Name of the arm that the others are compared with; empty: none.
+        won: Names of the arms that go on, the best first; empty: the reference stays.
+        noise: Noise of its trials; None: too few trials.
+        round_noise: Noise of the rounds of a start; None: starts have one round.
+        least_effect: Smallest effect, a share, that the noise of the steps before lets one detect; None: unknown.
+        open: Why the step is not over; empty if it is.
+    """
 
     step: Step
     arms: tuple[ArmResult, ...]
-    reference: str  # name of the arm that the others are compared with; empty: none
-    won: tuple[str, ...] = ()  # names of the arms that go on, the best first; empty: the reference stays
+    reference: str
+    won: tuple[str, ...] = ()
     noise: Noise | None = None
-    round_noise: Noise | None = None  # noise of the rounds of a start; None: starts have one round
-    # smallest effect, a share, that the noise of the steps before lets one detect; None: unknown
+    round_noise: Noise | None = None
     least_effect: float | None = None
-    open: str = ""  # why the step is not over; empty if it is
+    open: str = ""
 
     def arm(self, name: str) -> ArmResult:
         """Return the arm of that name."""
@@ -34,12 +44,19 @@ class StepResult:
 
 @dataclass(frozen=True)
 class Findings:
-    """The findings of a study."""
+    """The findings of a study.
+
+    Attributes:
+        study: The study.
+        steps: Results of the steps that have begun, in order.
+        open: Why the study is not over: NOT_YET, BUDGET, or what ended it early; empty if it is over.
+        published: Whether all results were published by others, one run of each arm.
+    """
 
     study: Study
-    steps: tuple[StepResult, ...]  # results of the steps that have begun, in order
-    open: str = ""  # why the study is not over: NOT_YET, BUDGET, or what ended it early; empty if it is over
-    published: bool = False  # whether all results were published by others, one run of each arm
+    steps: tuple[StepResult, ...]
+    open: str = ""
+    published: bool = False
 
     @property
     def confirmation(self) -> StepResult | None:

@@ -19,13 +19,19 @@ async def search_goodput(
 ) -> Goodput:
     """Find the highest rate that meets the limits.
 
+    Each run lasts at least RUN_S, and has enough requests to decide the share that must be good.
+
     Args:
+        measure: Makes a run, as for `Levels`.
+        settings: Settings of the workload, with the server.
+        limits: Limits to meet.
+        effort: Resolution of the search.
+        folder: Folder for the records.
         start: First rate, requests/s; the throughput of the workload itself is a good choice.
 
     Raises:
         LoadgenError: A run ended early or is invalid, or the client was the limit at every rate.
     """
-    # Each run lasts at least RUN_S, and has enough requests to decide the share that must be good.
 
     def records(name: str) -> AbstractContextManager[Path]:
         return nullcontext(folder / f"{name}.records.jsonl")

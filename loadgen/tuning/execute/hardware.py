@@ -18,9 +18,14 @@ FORM = re.compile(r"sxm|pcie|nvl")
 
 @dataclass(frozen=True, slots=True)
 class Accelerators:
-    """The accelerators of this machine."""
+    """The accelerators of this machine.
 
-    tool: str | None  # what told their names; None: there is neither NVML nor npu-smi
+    Attributes:
+        tool: What told their names; None: there is neither NVML nor npu-smi.
+        names: The name of each.
+    """
+
+    tool: str | None
     names: tuple[str, ...]
 
     @classmethod
@@ -36,7 +41,11 @@ class Accelerators:
         return cls(None if names is None else NVML, ())
 
     def check(self, wanted: Hardware) -> None:
-        """Raise AtFault if a tool tells that they have another name than a study's hardware, or are fewer."""
+        """Compare them with the hardware of a study, if there is a tool that tells them.
+
+        Raises:
+            AtFault: They have another name, or are fewer.
+        """
         if self.tool is None or not wanted.devices:
             return
         same = [name for name in self.names if is_named(wanted.name, name, shortened=self.tool == NPU_SMI)]

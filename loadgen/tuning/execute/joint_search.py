@@ -22,7 +22,11 @@ STEP_NAME = "{} (drawn)"
 
 
 class JointSearch:
-    """Draws combinations of a joint stage and tries each of them once."""
+    """Draws combinations of a joint stage and tries each of them once.
+
+    Attributes:
+        arms_ahead: Unknown before the arm that is running has ended.
+    """
 
     def __init__(
         self,
@@ -40,7 +44,7 @@ class JointSearch:
         self._drawn: dict[str, PlannedArm] = {}
         self._over = False
 
-    arms_ahead: tuple[str, ...] = ()  # unknown before the arm that is running has ended
+    arms_ahead: tuple[str, ...] = ()
 
     def arm(self, name: str) -> PlannedArm:
         """Return the arm of that name."""
@@ -68,7 +72,11 @@ class JointSearch:
         self._over = True
 
     def found(self, open_: str = "") -> StepResult:
-        """Return the result of the search so far."""
+        """Return the result of the search so far.
+
+        Args:
+            open_: Why the search does not go on now.
+        """
         best = self._best()
         return StepResult(
             step=replace(self.step, arms=tuple(arm.planned for arm in self._arms.values())),
@@ -107,12 +115,21 @@ class JointSearch:
 
 
 def require_sampler(stage: Joint) -> None:
-    """Raise BadInput if a package of a stage's sampler is not installed."""
+    """Check that the packages of a stage's sampler are installed.
+
+    Raises:
+        BadInput: A package is missing.
+    """
     packages = ("optuna", "scipy", "torch") if stage.sampler == "gp" else ("optuna",)
     require(f"sampler {stage.sampler}", "drawing arms", *packages)
 
 
 def _sampler(stage: Joint, seed: int) -> Any:
+    """Return Optuna's study that draws the combinations.
+
+    Raises:
+        BadInput: A package is missing.
+    """
     require_sampler(stage)
     import optuna
 

@@ -1,7 +1,9 @@
-"""Findings from results that others published: one run of each arm, so that nothing is tested."""
+"""Findings from results that others published: one run of each arm, so that nothing is tested.
 
-# In each stage, the author is taken to have adopted the arms that the study expects to win, if results of them were
-# published. A page measures the arm that goes on only once, so an arm gets the runs of its configuration from any step.
+In each stage, the author is taken to have adopted the arms that the study expects to win, if results of them were
+published. A page measures the arm that goes on only once, so an arm gets the runs of its configuration from any
+step.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -20,6 +22,10 @@ NOTHING = "no results published"
 
 def published_findings(study: Study, trials: Iterable[Trial]) -> Findings:
     """Return the findings from published results.
+
+    Args:
+        study: The study, checked.
+        trials: Trials of a store of imported results.
 
     Raises:
         AtFault: The study asks for something impossible after a stage without published results.
@@ -98,9 +104,11 @@ def _remark(arm: PlannedArm, trials: list[Trial]) -> str:
 
 
 def _as_measured(arm: PlannedArm, study: Study, trials: list[Trial]) -> PlannedArm:
-    """Return the arm with the number of servers that was measured."""
-    # One server gets its share of the box: all of it, unless the study has several replicas. Pages do not say how many
-    # devices were idle, so nothing more can be scaled up.
+    """Return the arm with the number of servers that was measured.
+
+    One server gets its share of the box: all of it, unless the study has several replicas. Pages do not say how many
+    devices were idle, so nothing more can be scaled up.
+    """
     if any(run.findings.servers > 1 for trial in trials for run in trial.runs.values()):
         return arm
     devices = arm.spec.devices or tuple(map(str, range(study.hardware.devices)))

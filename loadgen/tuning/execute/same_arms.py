@@ -18,7 +18,14 @@ def max_in_flight(settings: RunSettings) -> float:
 
 
 def same_config(one: ArmResult, other: ArmResult, names: Mapping[str, str], in_flight: float) -> bool:
-    """Return whether the servers of two arms report the same value of every knob in which the arms differ."""
+    """Return whether the servers of two arms report the same value of every knob in which the arms differ.
+
+    Args:
+        one: An arm with a trial.
+        other: Another.
+        names: The engine's own flag of each knob.
+        in_flight: Maximum number of requests in flight.
+    """
     first, second = one.planned.spec, other.planned.spec
     for part in ("engine", "model", "raw", "env", "replicas", "devices"):
         if getattr(first, part) != getattr(second, part):

@@ -32,6 +32,9 @@ def count_trial(arm: ArmResult, trial: Trial, study: Study, gate: AccuracyGate, 
 
     Args:
         arm: The result so far, with the trial among its trials.
+        trial: The trial.
+        study: The study.
+        gate: Its accuracy gate.
         max_misses: Trials that may miss a limit before the arm is infeasible, that one included.
     """
     value = objective_value(trial.runs[study.objective.workload], arm.planned.spec, study)
@@ -54,8 +57,10 @@ def count_trial(arm: ArmResult, trial: Trial, study: Study, gate: AccuracyGate, 
 
 
 def objective_value(run: WorkloadRun, arm: ArmSpec, study: Study) -> float | None:
-    """Return the value of a run in the unit of the objective's metric; None if the run has none."""
-    # Of several rounds it is the geometric mean.
+    """Return the value of a run in the unit of the objective's metric; None if the run has none.
+
+    Of several rounds it is the geometric mean.
+    """
     if len(run.rounds) == 1:
         return _value(run, arm, study)
     values = [_value(each, arm, study) for each in run.rounds]

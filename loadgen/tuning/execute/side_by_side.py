@@ -1,8 +1,8 @@
-"""Starts side by side: the servers of a block stay up together, and their runs take turns in rounds."""
+"""Starts side by side: the servers of a block stay up together, and their runs take turns in rounds.
 
-# What disturbs the machine for longer than a run disturbs all arms alike, so that fewer fresh starts show an effect.
-# Each round has prompts of its own, the same for all arms. If a run was disturbed, its round is set aside and another
-# follows.
+What disturbs the machine for longer than a run disturbs all arms alike, so that fewer fresh starts show an effect. Each
+round has prompts of its own, the same for all arms. If a run was disturbed, its round is set aside and another follows.
+"""
 
 import random
 import time
@@ -28,18 +28,32 @@ THROUGHPUT = "total_token_throughput"
 
 @dataclass
 class Start:
-    """A start in a block."""
+    """A start in a block.
+
+    Attributes:
+        arm: Its arm.
+        trial: Its outcome so far.
+        folder: Folder for its files.
+        on_progress: Called a few times a second with the name of the workload and the progress.
+        asks: Whether it asks the questions of the accuracy gate too.
+        runs: Its runs of the deciding workload, one for each round.
+    """
 
     arm: PlannedArm
     trial: Trial
     folder: Path
-    on_progress: OnProgress  # called a few times a second with the name of the workload and the progress
-    asks: bool  # whether it asks the questions of the accuracy gate too
-    runs: list[WorkloadRun] = field(default_factory=list)  # its runs of the deciding workload, one for each round
+    on_progress: OnProgress
+    asks: bool
+    runs: list[WorkloadRun] = field(default_factory=list)
 
 
 class SideBySide:
-    """Runs blocks of starts."""
+    """Runs blocks of starts.
+
+    Args:
+        study: The study.
+        runner: The runner of its trials.
+    """
 
     def __init__(self, study: Study, runner: TrialRunner) -> None:
         self._study, self._runner = study, runner

@@ -14,9 +14,16 @@ MAX_DISTURBED = 3  # starts that are set aside because others disturbed them
 def attempts(
     request: TrialRequest, workload: str, on_end: Callable[[Trial], None]
 ) -> Generator[TrialRequest, Trial, Trial]:
-    """Yield a start until it counts; returns the trial that counts, or that failed for good."""
-    # A start that was disturbed is set aside if the machine was quiet when it began: there may be a quiet moment again.
-    # If all are disturbed, the one that was disturbed least counts.
+    """Yield a start until it counts; returns the trial that counts, or that failed for good.
+
+    A start that was disturbed is set aside if the machine was quiet when it began: there may be a quiet moment again.
+    If all are disturbed, the one that was disturbed least counts.
+
+    Args:
+        request: The start.
+        workload: The workload that decides.
+        on_end: Called with each trial.
+    """
     disturbed: list[Trial] = []
     failures = 0
     for attempt in itertools.count():

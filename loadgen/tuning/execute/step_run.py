@@ -32,14 +32,28 @@ _COMPARABLE = (Verdict.BETTER, Verdict.NOT_SIGNIFICANT, Verdict.WORSE, Verdict.N
 
 
 class StepRun:
-    """Runs a step: yields the starts it needs, and decides from their trials."""
+    """Runs a step: yields the starts it needs, and decides from their trials.
+
+    Args:
+        step: The step.
+        study: The study.
+        planner: Its planner, for engines and workloads.
+        nogoods: Settings that made an arm fail; the run adds those of its own arms.
+        noise_before: Noise of the steps before; None: unknown.
+        base_answers: Answers of the baseline to the gate's questions; None if it was not asked.
+
+    Attributes:
+        over: Whether the step has ended.
+        broken: Why the reference cannot be measured; empty if it can.
+        arms_ahead: Names of the arms that the running block starts after the one that is started now.
+    """
 
     def __init__(
         self,
         step: Step,
         study: Study,
         planner: Planner,
-        nogoods: list[Assignments],  # settings that made an arm fail; the run adds those of its own arms
+        nogoods: list[Assignments],
         noise_before: Noise | None,
         base_answers: Answers | None,
     ) -> None:
@@ -80,7 +94,11 @@ class StepRun:
         self._adopt()
 
     def found(self, open_: str = "") -> StepResult:
-        """Return the result of the step so far."""
+        """Return the result of the step so far.
+
+        Args:
+            open_: Why the step does not go on now.
+        """
         open_ = "" if self.over else open_
         arms = sorted(self._arms.values(), key=lambda arm: arm.name != self._base)
         rivals = max(1, len(arms) - 1)

@@ -1,7 +1,8 @@
-"""The store of a study: a SQLite database with its facts and trials, and a folder of files for each start."""
+"""The store of a study: a SQLite database with its facts and trials, and a folder of files for each start.
 
-# A start gets a row when it begins; its results are added in one transaction after its files are written. A program may
-# be killed at any time: the start that it leaves is marked as lost and repeated.
+A start gets a row when it begins; its results are added in one transaction after its files are written. A program may
+be killed at any time: the start that it leaves is marked as lost and repeated.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +47,12 @@ CREATE TABLE runs (
 
 
 class NotKept(LoadgenError):
-    """A file of a store could not be written; the start it belongs to does not count."""
+    """A file of a store could not be written; the start it belongs to does not count.
+
+    Args:
+        what: The store, or the file.
+        why: The system's error message.
+    """
 
     def __init__(self, what: Path | str, why: str) -> None:
         super().__init__(f"{what} cannot be written ({why}); make room, and run the same command again")
@@ -54,7 +60,14 @@ class NotKept(LoadgenError):
 
 @contextmanager
 def kept(folder: Path) -> Iterator[None]:
-    """Raise NotKept for errors of writing into a store."""
+    """Convert errors of writing into a store.
+
+    Args:
+        folder: Folder of the store.
+
+    Raises:
+        NotKept: Something could not be written.
+    """
     try:
         yield
     except OSError as error:
@@ -65,7 +78,10 @@ def kept(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Lock a store for writing, whose folder is created if need be; the kernel releases the lock of a dead program.
+    """Lock a store for writing; the kernel releases the lock when the program ends.
+
+    Args:
+        folder: Folder of the store, created if there is none.
 
     Raises:
         BadInput: Another program holds the lock, or the folder cannot be created.
@@ -107,7 +123,11 @@ def holder(folder: Path) -> int | None:
 
 
 class Store:
-    """An open store, of `create` or `open`; what cannot be written raises NotKept."""
+    """An open store.
+
+    Args:
+        folder: Its folder; call `create` or `open` instead.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -206,12 +226,28 @@ class Store:
         return found
 
     def give_up_running(self) -> None:
-        """Mark starts that have not ended as lost: the program that ran them is gone."""
+        """Mark starts that have not ended as lost: the program that ran them is gone.
+
+        Raises:
+            NotKept: It cannot be written.
+        """
         with kept(self.folder):
             self._database.execute("UPDATE starts SET state = 'lost' WHERE state = 'running'")
 
     def begin(self, request: TrialRequest, config: str, began: str) -> tuple[int, Path]:
-        """Record that a start begins, at an ISO 8601 time in UTC; return its number and its folder, which is empty."""
+        """Record that a start begins.
+
+        Args:
+            request: Step, block and arm of the start.
+            config: Hash of what is served.
+            began: Start time, ISO 8601 in UTC.
+
+        Returns:
+            Its number, for `end`, and its folder, which exists and is empty.
+
+        Raises:
+            NotKept: It cannot be written.
+        """
         with kept(self.folder):
             row = self._database.execute(
                 "INSERT INTO starts (step, block, arm, attempt, config, state, began)"

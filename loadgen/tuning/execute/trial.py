@@ -16,21 +16,34 @@ INVALID = "invalid"  # kind of a failure that the client caused: its measurement
 
 @dataclass(frozen=True, slots=True)
 class TrialRequest:
-    """A start that a study needs next."""
+    """A start that a study needs next.
+
+    Attributes:
+        step: Name of the step.
+        block: Index of the block, from 0; each block starts each arm once.
+        arm: Name of the arm in the step.
+        attempt: From 0; higher after a transient failure of the attempt before.
+    """
 
     step: str
-    block: int  # index of the block, from 0; each block starts each arm once
+    block: int
     arm: str
-    attempt: int = 0  # from 0; higher after a transient failure of the attempt before
+    attempt: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The reason why a trial has no value."""
+    """The reason why a trial has no value.
 
-    kind: str  # class of the failure, of `loadgen.engines.launch.crash_cause`, or INVALID
-    cause: str  # the log line or message that explains it
-    transient: bool  # whether a second attempt may succeed
+    Attributes:
+        kind: Class of the failure, of `loadgen.engines.launch.crash_cause`, or INVALID.
+        cause: The log line or message that explains it.
+        transient: Whether a second attempt may succeed.
+    """
+
+    kind: str
+    cause: str
+    transient: bool
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.cause}"
@@ -38,11 +51,15 @@ class Failure:
 
 @dataclass(frozen=True)
 class WorkloadRun:
-    """The result of one workload in a trial."""
+    """The result of one workload in a trial.
 
-    # numbers of the result by the names of `vllm bench serve`; under `loadgen` what was judged
+    Attributes:
+        summary: Numbers of the result by the names of `vllm bench serve`; under `loadgen` what was judged.
+        path: File of the whole result, relative to the store.
+    """
+
     summary: Mapping[str, Any]
-    path: str  # file of the whole result, relative to the store
+    path: str
 
     @cached_property
     def findings(self) -> WorkloadFindings:
@@ -64,13 +81,19 @@ class WorkloadRun:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """A server's answers to questions with known answers."""
+    """A server's answers to questions with known answers.
 
-    questions: str  # SHA-256 of the questions, in hexadecimal
-    right: tuple[bool, ...]  # whether each question was answered right; False if it got no answer
-    # a few wrong answers: `question`, a right `answer`, and what the server `said`
+    Attributes:
+        questions: SHA-256 of the questions, in hexadecimal.
+        right: Whether each question was answered right; False if it got no answer.
+        wrong: A few wrong answers: `question`, a right `answer`, and what the server `said`.
+        trouble: Why the answers cannot be used; empty if they can.
+    """
+
+    questions: str
+    right: tuple[bool, ...]
     wrong: tuple[Mapping[str, str], ...] = ()
-    trouble: str = ""  # why the answers cannot be used; empty if they can
+    trouble: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, with `right` as a string of 0 and 1."""
@@ -90,20 +113,33 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A start that has ended."""
+    """A start that has ended.
+
+    Attributes:
+        request: Step, block and arm of the start.
+        config: Identity of what was served.
+        build: Version of the engine.
+        began: Start time, ISO 8601 in UTC.
+        seconds: Time from the start until the engine was gone.
+        ready_s: Time until the server answered; None if it never did.
+        failure: Why the trial has no value; None if it has one.
+        server_config: Configuration that the server reported, by name; None if it reported none.
+        runs: Result of each workload, in order.
+        folder: Folder of its files, relative to the store.
+        answers: Answers to the questions of the accuracy gate; None if none were asked.
+    """
 
     request: TrialRequest
-    config: str  # identity of what was served
+    config: str
     build: str | None
-    began: str  # start time, ISO 8601 in UTC
-    seconds: float  # time from the start until the engine was gone
-    ready_s: float | None = None  # time until the server answered; None if it never did
-    failure: Failure | None = None  # why the trial has no value; None if it has one
-    # configuration that the server reported, by name; None if it reported none
+    began: str
+    seconds: float
+    ready_s: float | None = None
+    failure: Failure | None = None
     server_config: Mapping[str, Any] | None = None
-    runs: Mapping[str, WorkloadRun] = field(default_factory=dict)  # result of each workload, in order
-    folder: str = ""  # folder of its files, relative to the store
-    answers: Answers | None = None  # answers to the questions of the accuracy gate; None if none were asked
+    runs: Mapping[str, WorkloadRun] = field(default_factory=dict)
+    folder: str = ""
+    answers: Answers | None = None
 
 
 def first_answers(trials: Iterable[Trial]) -> Answers | None:

@@ -45,7 +45,13 @@ OnProgress = Callable[[str, Progress], None]
 
 
 class TrialRunner:
-    """Runs trials, one at a time; paths in trials are relative to `root`, the folder of the store."""
+    """Runs trials, one at a time.
+
+    Args:
+        study: The study.
+        planner: Its planner, for engines and workloads.
+        root: Folder of the store; paths in trials are relative to it.
+    """
 
     def __init__(self, study: Study, planner: Planner, root: Path) -> None:
         self._study, self._planner, self._root = study, planner, root
@@ -58,6 +64,8 @@ class TrialRunner:
         """Wait for a quiet machine, start an arm, run its workloads, and stop it.
 
         Args:
+            request: Step, block and arm of the start.
+            arm: The arm.
             folder: Folder for its files, which exists and is empty.
             on_progress: Called a few times a second with the name of the workload, empty before the first one, and the
                 progress.
@@ -93,7 +101,16 @@ class TrialRunner:
         *,
         asks: bool,
     ) -> Trial:
-        """Add the results of workloads to a trial, each batch in a fresh start; if it `asks`, the gate's answers."""
+        """Run workloads, each batch in a fresh start, and add the results to a trial.
+
+        Args:
+            trial: The trial so far.
+            arm: Its arm.
+            batches: Names of the workloads.
+            folder: Folder of the trial's files.
+            on_progress: As for `run_trial`.
+            asks: Whether to ask the questions of the study's accuracy gate after the last workload.
+        """
         for names in batches:
             try:
                 async with self.engines(trial.request, arm, folder, partial(on_progress, "")) as (engines, ready_s):
@@ -222,7 +239,11 @@ async def _measure(
     on_progress: Callable[[Progress], None],
     stop: StopRule = lambda progress: None,
 ) -> Result:
-    """Make one run, which ends early if `stop` returns a reason; NotKept if its records are incomplete."""
+    """Make one run; it ends early if `stop` returns a reason.
+
+    Raises:
+        NotKept: Its records are incomplete, which is not a failure of the arm.
+    """
     checked = settings.checked()
     async with open_participant(checked) as participant:
 

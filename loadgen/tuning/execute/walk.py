@@ -1,7 +1,8 @@
-"""A walk through a study as a function of its trials: the start that is needed next, and the findings so far."""
+"""A walk through a study as a function of its trials: the start that is needed next, and the findings so far.
 
-# Its caller asks for the next start and adds the trial of it. Nothing else decides: an interrupted study goes on when
-# the walk is repeated with the trials in the store, and a report repeats the walk in the same way.
+Its caller asks for the next start and adds the trial of it. Nothing else decides: an interrupted study goes on when the
+walk is repeated with the trials in the store, and a report repeats the walk in the same way.
+"""
 
 from collections.abc import Generator
 from dataclasses import replace
@@ -18,7 +19,16 @@ from loadgen.tuning.spec.study import Study
 
 
 class Walk:
-    """A walk through a study."""
+    """A walk through a study.
+
+    Args:
+        study: The study, checked.
+        planner: Its planner.
+
+    Attributes:
+        request: The start that is needed next; None: none.
+        broken: Why the study cannot go on; empty if it can.
+    """
 
     def __init__(self, study: Study, planner: Planner) -> None:
         self.study, self._planner = study, planner
@@ -26,9 +36,9 @@ class Walk:
         self._running: StepRun | JointSearch | None = None
         self._nogoods: list[Assignments] = []
         self._base_answers: Answers | None = None
-        self.broken = ""  # why the study cannot go on; empty if it can
+        self.broken = ""
         self._requests = self._run()
-        self.request: TrialRequest | None = next(self._requests, None)  # the start that is needed next; None: none
+        self.request: TrialRequest | None = next(self._requests, None)
 
     @property
     def planned(self) -> PlannedArm:
@@ -59,7 +69,11 @@ class Walk:
             self.request = None
 
     def found(self, open_: str = "") -> Findings:
-        """Return the findings so far; `open_` is why no more starts are made, if more are needed."""
+        """Return the findings so far.
+
+        Args:
+            open_: Why no more starts are made, if more are needed.
+        """
         open_ = open_ if self.request is not None else self.broken
         running = [self._running.found(open_)] if self._running is not None else []
         return Findings(self.study, (*self._done, *running), open_)

@@ -17,7 +17,13 @@ SAME_LENGTH = 0.01  # by how much, relative, the answers of two arms may differ 
 
 
 def with_workload_results(step: StepResult, study: Study, *, published: bool) -> StepResult:
-    """Fill in the results of each arm of a step on each workload."""
+    """Fill in the results of each arm of a step on each workload.
+
+    Args:
+        step: The step.
+        study: The study.
+        published: Whether each arm was measured once, by others.
+    """
     arms = [replace(arm, workloads=_workloads(arm, study)) for arm in step.arms]
     reference = next((arm for arm in arms if arm.name == step.reference), None)
     if reference is not None:
@@ -72,7 +78,15 @@ def difference_of(
     study: Study,
     why: Unbounded,
 ) -> Difference | None:
-    """Return the difference of two results on a workload; None if one has no value; `why` it has no bounds."""
+    """Return the difference of two results on a workload; None if one has no value.
+
+    Args:
+        result: Result of an arm.
+        other: Result to compare with.
+        comparison: Their comparison in common blocks; None: there is none.
+        study: The study.
+        why: Why there are no bounds if there is no comparison.
+    """
     more_is_better = study.objective.more_is_better
     if comparison is not None:
         found = Difference.from_comparison(comparison, more_is_better=more_is_better)

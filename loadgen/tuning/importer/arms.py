@@ -18,7 +18,14 @@ ADDRESS_FLAGS = ("host", "port")  # without effect on speed
 
 
 class Arms:
-    """The arms that a study would try if the expected arms won each stage."""
+    """The arms that a study would try if the expected arms won each stage.
+
+    Args:
+        plan: Its plan.
+
+    Attributes:
+        workloads: The workloads of the study.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self._study, self._engines = plan.study, StudyEngines(plan.study)
@@ -58,6 +65,7 @@ class Arms:
         """Return the arm that a command starts, and a remark; empty if there is none.
 
         Args:
+            command: The command as printed.
             stage: Title of the stage above it; empty: none.
             similar_models: Whether a model that the study does not have may be taken for one with a similar name.
 
@@ -80,7 +88,11 @@ class Arms:
         return best[0], note
 
     def _model(self, command: ServingCommand, *, similar: bool) -> tuple[str, str]:
-        """Return the study's variant of a command's model, and a remark if names are but similar; or Unplaced."""
+        """Return the study's variant of a command's model, and a remark if the names are only similar.
+
+        Raises:
+            Unplaced: No variant has a similar name.
+        """
         models: Mapping[str, str] = self._study.models
         if not command.model:
             return "", ""
@@ -99,6 +111,7 @@ class Arms:
         """Return the arms of a command.
 
         Args:
+            command: The command.
             model: The study's variant of its model; empty: any.
             shared: Whether to add the knobs of all servers of its engine, which pages may leave out.
         """

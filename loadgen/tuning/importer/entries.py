@@ -20,14 +20,20 @@ from loadgen.tuning.importer.restatement import requests_sent, untrue_of_all
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to import, or one result of it."""
+    """A file to import, or one result of it.
+
+    Attributes:
+        untrue: Latencies that are wrong in all its results.
+        is_part: Whether one result was named by its number.
+        hardware: The hardware as the file names it; empty: it does not.
+    """
 
     path: str
     sha256: str
     entries: tuple[Entry, ...]
-    untrue: frozenset[str]  # latencies that are wrong in all its results
-    is_part: bool  # whether one result was named by its number
-    hardware: str = ""  # the hardware as the file names it; empty: it does not
+    untrue: frozenset[str]
+    is_part: bool
+    hardware: str = ""
 
     @classmethod
     def read(cls, name: str) -> Source:
@@ -54,17 +60,28 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A result, or a command without one."""
+    """A result, or a command without one.
 
-    number: int  # number of the result in its file, from 1; 0: no result
+    Attributes:
+        number: Number of the result in its file, from 1; 0: no result.
+        place: Place in the file.
+        result: Its numbers; None: the command failed.
+        cause: Text of the page in place of a result.
+        command: Serving command; None: unknown.
+        title: Text above it.
+        stage: Title of the stage; empty for other workloads and for files that are not pages.
+        baseline: Whether the page's comparison shows it as the baseline's.
+        success_rate: Share of the requests that succeeded, if a table of the page has it beside the result's number.
+    """
+
+    number: int
     place: Place
-    result: Published | None  # its numbers; None: the command failed
-    cause: str = ""  # text of the page in place of a result
-    command: ServingCommand | None = None  # serving command; None: unknown
+    result: Published | None
+    cause: str = ""
+    command: ServingCommand | None = None
     title: str = ""
-    stage: str = ""  # title of the stage; empty for other workloads and for files that are not pages
-    baseline: bool = False  # whether the page's comparison shows it as the baseline's
-    # share of the requests that succeeded, if a table of the page has it beside the result's number
+    stage: str = ""
+    baseline: bool = False
     success_rate: float | None = None
 
     @property

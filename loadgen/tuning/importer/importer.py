@@ -35,22 +35,36 @@ Numbers = frozenset[tuple[str, float]]  # as they were published
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The place of an entry in the study."""
+    """The place of an entry in the study.
+
+    Attributes:
+        arm: The arm in its step.
+        config: Identity of what was served, which may be another arm's.
+        workload: Name of the workload; empty if there is no result.
+        notes: Remarks for the user.
+    """
 
     arm: PlannedArm
-    config: str  # identity of what was served, which may be another arm's
-    workload: str  # name of the workload; empty if there is no result
+    config: str
+    workload: str
     notes: list[str]
 
 
 @dataclass
 class ImportSummary:
-    """The outcome of importing a file."""
+    """The outcome of importing a file.
+
+    Attributes:
+        lines: The outcome of each result.
+        imported: The results and failed commands that were added, as trials.
+        again: Number of those that had been imported before.
+        unplaced: Number of those without a matching arm or workload.
+    """
 
     lines: list[str] = field(default_factory=list)
-    imported: list[Trial] = field(default_factory=list)  # the results and failed commands that were added, as trials
-    again: int = 0  # number of those that had been imported before
-    unplaced: int = 0  # number of those without a matching arm or workload
+    imported: list[Trial] = field(default_factory=list)
+    again: int = 0
+    unplaced: int = 0
 
 
 def facts(file: StudyFile) -> dict[str, Any]:
@@ -68,8 +82,13 @@ def facts(file: StudyFile) -> dict[str, Any]:
 
 @contextmanager
 def store(folder: Path, file: StudyFile) -> Iterator[Store]:
-    """Lock and open the store of a study's published results, or create it; BadInput if it is another study's."""
-    # A new store in which nothing is kept is removed again.
+    """Lock and open the store of a study's published results; create it if there is none.
+
+    A new store in which nothing is kept is removed again.
+
+    Raises:
+        BadInput: It belongs to another study, or cannot be written.
+    """
     current = facts(file)
     with locked(folder):
         if not Store.exists(folder):
@@ -96,6 +115,8 @@ class Importer:
 
     Args:
         store: The store, locked by the caller.
+        arms: The arms and workloads of its study.
+        study: The study.
         as_: Arm and, if given, workload of results that have no command or that were named by number.
     """
 

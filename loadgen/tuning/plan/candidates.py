@@ -21,17 +21,29 @@ OF_ARMS = ("model", "replicas")  # in grids, beside knobs
 
 
 class Candidates:
-    """The arms of each stage, given the winners of the stages before it."""
+    """The arms of each stage, given the winners of the stages before it.
+
+    Args:
+        study: The study, checked.
+
+    Attributes:
+        baseline: Its baseline.
+        incumbents: The arms that go on now, the best first.
+    """
 
     def __init__(self, study: Study) -> None:
         self.study = study
         self.baseline = baseline(study)
-        self.incumbents = [self.baseline]  # the arms that go on now, the best first
+        self.incumbents = [self.baseline]
         self._tried: dict[str, list[ArmSpec]] = {}
         self._won: dict[str, list[ArmSpec]] = {}
 
     def starts(self, number: int) -> list[ArmSpec]:
-        """Return the arms from which a stage starts; AtFault if it names an unknown one."""
+        """Return the arms from which a stage starts.
+
+        Raises:
+            AtFault: The stage names an unknown arm.
+        """
         source = self.study.stages[number].from_
         if source in (INCUMBENT, BASELINE):
             return self.incumbents if source == INCUMBENT else [self.baseline]
@@ -39,7 +51,11 @@ class Candidates:
         return [replace(_find(name, self._tried[stage], ("stages", number, "from")), name=source)]
 
     def of_stage(self, number: int) -> list[ArmSpec]:
-        """Return the arms that a stage tries, of a joint stage none; AtFault for a change that no arm can have."""
+        """Return the arms that a stage tries; none of a joint stage, which draws them as it goes.
+
+        Raises:
+            AtFault: The stage makes a change that no arm can have.
+        """
         stage, at, starts = self.study.stages[number], ("stages", number), self.starts(number)
         found = []
         for start in starts:
@@ -56,7 +72,13 @@ class Candidates:
         return replace(start.changed(change, self.study), name=_name_of(values), changes=(change,), at=at)
 
     def adopt(self, number: int, tried: Sequence[ArmSpec], won: Sequence[ArmSpec]) -> None:
-        """Record the outcome of a stage: the arms that go on, the best first; empty: the incumbents stay."""
+        """Record the outcome of a stage.
+
+        Args:
+            number: Index of the stage.
+            tried: Its arms.
+            won: The arms that go on, the best first; empty: the incumbents stay.
+        """
         name = self.study.stages[number].name
         self._tried[name], self._won[name] = list(tried), list(won)
         if won:
@@ -76,8 +98,10 @@ class Candidates:
 
 
 def expected(stage: AnyStage, tried: Sequence[ArmSpec]) -> list[ArmSpec]:
-    """Return the arms that a plan takes for a stage's winners, as far as the stage tries them."""
-    # A run may have another incumbent than the plan, and then other arms.
+    """Return the arms that a plan takes for a stage's winners, as far as the stage tries them.
+
+    A run may have another incumbent than the plan, and then other arms.
+    """
     if isinstance(stage, Joint):
         return list(tried)
     arms = {spec.name: spec for spec in tried}
@@ -85,7 +109,11 @@ def expected(stage: AnyStage, tried: Sequence[ArmSpec]) -> list[ArmSpec]:
 
 
 def check_expected(stage: AnyStage, at: At, tried: Sequence[ArmSpec]) -> None:
-    """Raise AtFault unless a stage has the arms that its plan expects to win."""
+    """Check that a stage has the arms that its plan expects to win.
+
+    Raises:
+        AtFault: It has not.
+    """
     if isinstance(stage, Joint):
         return
     names = _expected_names(stage)

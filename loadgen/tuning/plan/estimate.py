@@ -33,7 +33,13 @@ SHAREGPT_TOKENS = {"vllm-0.11": (217, 202), "benchmark-runner": (342, 281)}
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """An estimated time: the shortest and the longest usual one, and the source of the estimate in words."""
+    """An estimated time.
+
+    Attributes:
+        min_s: Shortest usual time.
+        max_s: Longest usual time.
+        basis: Source of the estimate, in words.
+    """
 
     min_s: float
     max_s: float
@@ -60,7 +66,13 @@ def start(engine: str, model: str, usual_s: UsualStart) -> Span:
 
 
 def load(settings: RunSettings, model: str, devices: int) -> Span | None:
-    """Estimate the time of a run of a workload on so many accelerators; None: unknown."""
+    """Estimate the time of a run of a workload; None: unknown.
+
+    Args:
+        settings: Settings of the run.
+        model: Name of the model, which gives its size.
+        devices: Accelerators that compute; 0: none.
+    """
     if settings.duration is not None and settings.num_prompts is None:
         return Span(settings.duration, settings.duration, "its duration")
     requests = settings.num_prompts or 1000

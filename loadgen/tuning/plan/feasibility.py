@@ -16,7 +16,16 @@ from loadgen.tuning.spec.study import Study
 
 
 def check_knobs(study: Study, spec: ArmSpec, knobs: Sequence[str]) -> None:
-    """Raise AtFault if a knob of an arm is unknown."""
+    """Check the names of an arm's knobs.
+
+    Args:
+        study: The study.
+        spec: The arm.
+        knobs: Names of the knobs of all engines.
+
+    Raises:
+        AtFault: A knob is unknown.
+    """
     for name in spec.knobs:
         if name not in knobs:
             remedy = suggestion(name, knobs) or f"use one of {', '.join(knobs)}"
@@ -24,7 +33,11 @@ def check_knobs(study: Study, spec: ArmSpec, knobs: Sequence[str]) -> None:
 
 
 def check_devices(study: Study, spec: ArmSpec) -> None:
-    """Raise AtFault if an arm needs other devices than the box has."""
+    """Check that an arm fits into the box.
+
+    Raises:
+        AtFault: It needs other devices than the box has.
+    """
     box, given = study.hardware.devices, len(spec.devices)
     if given > box:
         raise AtFault(spec.at, f"{given} devices, and the hardware has {box}", "let hardware.devices say how many")
@@ -57,7 +70,11 @@ def check_condition(study: Study, number: int, knobs: Callable[[str], Iterable[s
 
 
 def check_rates(study: Study, loads: Mapping[str, RunSettings]) -> None:
-    """Raise AtFault if goodput is decided by a workload whose data set sets the time of each request."""
+    """Check that goodput is decided by a workload that can run at any rate.
+
+    Raises:
+        AtFault: Its data set sets the time of each request.
+    """
     name = study.objective.workload
     if study.objective.metric == "goodput" and loads[name].dataset_name == TRACE:
         problem = f"{name} is a trace, which says when each request is due, and goodput looks for a rate"

@@ -17,20 +17,31 @@ NOISE_STARTS = 3  # of the baseline, to estimate how much starts of the same arm
 
 @dataclass(frozen=True)
 class PlannedArm:
-    """An arm in a step: how it is served, what it is measured with, and how long that may take."""
+    """An arm in a step: how it is served, what it is measured with, and how long that may take.
+
+    Attributes:
+        start: Whether the step starts from this arm, which then runs beside the others for
+            comparison.
+        model: Folder, hub name or file that is served.
+        launches: Commands of the servers, one for each replica.
+        identity: Hash of what is served; equal for arms that are served in the same way.
+        workloads: Workloads to run after each start, in order.
+        loads: Estimated time of each workload; None: unknown.
+        same_as: STEP/ARM that was planned before and is served in the same way.
+    """
 
     step: str
     spec: ArmSpec
-    start: bool  # whether the step starts from this arm, which then runs beside the others for comparison
-    model: str  # folder, hub name or file that is served
-    launches: list[Launch]  # commands of the servers, one for each replica
-    identity: str  # hash of what is served; equal for arms that are served in the same way
-    workloads: tuple[str, ...]  # workloads to run after each start, in order
+    start: bool
+    model: str
+    launches: list[Launch]
+    identity: str
+    workloads: tuple[str, ...]
     # the same, split where the engine must be restarted because it cannot empty its caches
     batches: tuple[tuple[str, ...], ...]
     until_ready: Span
-    loads: dict[str, Span | None]  # estimated time of each workload; None: unknown
-    same_as: str | None  # STEP/ARM that was planned before and is served in the same way
+    loads: dict[str, Span | None]
+    same_as: str | None
     notes: tuple[str, ...]
 
     @property
@@ -53,16 +64,27 @@ class PlannedArm:
 
 @dataclass(frozen=True)
 class Step:
-    """A stage, or the noise step before all stages, or the confirmation after them."""
+    """A stage, or the noise step before all stages, or the confirmation after them.
+
+    Attributes:
+        name: Name of the stage.
+        kind: choice, grid, joint, interactions, noise, confirmation, or drawn for the search of a joint stage.
+        starts_from: Names of the arms it starts from.
+        arms: Arms that are known before the step runs, those it starts from first.
+        min_starts, max_starts: Fresh starts of each arm.
+        trials: Maximum number of arms that a joint stage draws.
+        wins: Names of the arms that the plan takes for its winners.
+        notes: Remarks for the user.
+    """
 
     name: str
-    kind: str  # choice, grid, joint, interactions, noise, confirmation, or drawn for the search of a joint stage
+    kind: str
     starts_from: tuple[str, ...]
-    arms: tuple[PlannedArm, ...]  # arms that are known before the step runs, those it starts from first
-    min_starts: int  # fresh ones of each arm
+    arms: tuple[PlannedArm, ...]
+    min_starts: int
     max_starts: int
-    trials: int = 0  # maximum number of arms that a joint stage draws
-    wins: tuple[str, ...] = ()  # names of the arms that the plan takes for its winners
+    trials: int = 0
+    wins: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -94,7 +116,12 @@ class Step:
         return self.min_starts * sum(lows), self.max_starts * sum(highs)
 
     def order(self, seed: int, block: int) -> list[str]:
-        """Return the names of the arms in the random order in which a block, counted from 0, starts them."""
+        """Return the names of the arms in the random order in which a block starts them.
+
+        Args:
+            seed: Seed of the study's decisions.
+            block: Index of the block, from 0.
+        """
         names = [arm.name for arm in self.arms]
         random.Random(f"{seed} {self.name} {block}").shuffle(names)
         return names
@@ -102,7 +129,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a study would do."""
+    """All that a study would do.
+
+    Attributes:
+        study: The study.
+        loads: Its workloads as settings of runs.
+        steps: Steps in order.
+    """
 
     study: Study
     loads: dict[str, RunSettings]

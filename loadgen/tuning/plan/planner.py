@@ -36,7 +36,16 @@ def plan(study: Study, usual_s: UsualStart = lambda engine, model: None) -> Plan
 
 
 class Planner:
-    """Lays out steps; call `noise`, then `stage` and `adopt` for each stage in order, then `confirmation`."""
+    """Lays out steps; call `noise`, then `stage` and `adopt` for each stage in order, then `confirmation`.
+
+    Args:
+        study: The study, checked.
+        usual_s: Returns how long servers have taken to start on this machine.
+
+    Attributes:
+        loads: The study's workloads as settings of runs.
+        engines: Its engines as they are installed here.
+    """
 
     def __init__(self, study: Study, usual_s: UsualStart = lambda engine, model: None) -> None:
         self._study, self._candidates, self.engines = study, Candidates(study), StudyEngines(study)
@@ -56,6 +65,7 @@ class Planner:
         """Return a stage with the arms that the study expects to win it.
 
         Args:
+            number: Index of the stage.
             as_planned: Whether the stages before have ended as the study expects. If so, each arm must be possible,
                 unlike the others, and there if it is expected; else what cannot be tried is left out with a note.
 
@@ -115,12 +125,26 @@ class Planner:
         )
 
     def drawn(self, number: int, values: Mapping[str, Any]) -> PlannedArm:
-        """Return the arm that a joint stage draws; AtFault if no arm can have these values."""
+        """Return the arm that a joint stage draws.
+
+        Args:
+            number: Index of the stage.
+            values: Values of its knobs.
+
+        Raises:
+            AtFault: No arm can have these values.
+        """
         spec = self._candidates.drawn(number, values, ("stages", number, "joint"))
         return self._planned(self._study.stages[number].name, spec, self._workloads(number))
 
     def adopt(self, number: int, tried: Sequence[PlannedArm], won: Sequence[PlannedArm]) -> None:
-        """Record the outcome of a stage: the arms that go on, the best first; empty: the incumbents stay."""
+        """Record the outcome of a stage.
+
+        Args:
+            number: Index of the stage.
+            tried: Its arms.
+            won: The arms that go on, the best first; empty: the incumbents stay.
+        """
         self._candidates.adopt(number, [arm.spec for arm in tried], [arm.spec for arm in won])
 
     def confirmation(self) -> Step:

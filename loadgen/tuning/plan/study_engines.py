@@ -19,9 +19,13 @@ FIRST_PORT = 8000  # in commands that are only shown; a start chooses free ports
 
 @dataclasses.dataclass(frozen=True)
 class EngineWithVariables:
-    """An engine that also gets the environment variables of an arm."""
+    """An engine that also gets the environment variables of an arm.
 
-    engine: Engine  # the engine, in the version that the study expects
+    Attributes:
+        engine: The engine, in the version that the study expects.
+    """
+
+    engine: Engine
     env: Mapping[str, str]
 
     @property
@@ -59,7 +63,11 @@ class EngineWithVariables:
 
 
 class StudyEngines:
-    """The engines of a study as they are installed here."""
+    """The engines of a study as they are installed here.
+
+    Args:
+        study: The study.
+    """
 
     def __init__(self, study: Study) -> None:
         self._study = study

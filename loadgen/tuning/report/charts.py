@@ -27,7 +27,15 @@ LATENCIES = {"ttft_due": "TTFT", "tpot": "TPOT", "e2el_due": "E2EL"}  # histogra
 
 
 def drawings(model: ReportModel, folder: Path) -> dict[str, Drawing]:
-    """Return the charts by name: cases, waterfall, latencies, pareto, noise; BadInput if the store cannot be read."""
+    """Return the charts by name: cases, waterfall, latencies, pareto, noise.
+
+    Args:
+        model: Contents of the report.
+        folder: Folder of the store, which has the whole results.
+
+    Raises:
+        BadInput: A result cannot be read.
+    """
     charts: dict[str, Chart | None] = {"pareto": _pareto(model), "noise": _noise(model)}
     if model.baseline is not None and model.baseline.workloads:
         charts["cases"] = _cases(model, model.baseline)
@@ -201,7 +209,11 @@ def _latencies(model: ReportModel, baseline: ArmResult, folder: Path) -> Chart |
 
 
 def _histograms(folder: Path, result: WorkloadResult | None) -> dict[str, Histogram]:
-    """Return the latency histograms of a result's median run; none if its file is missing or of another tool."""
+    """Return the latency histograms of a result's median run; none if its file is missing or of another tool.
+
+    Raises:
+        BadInput: The file cannot be read.
+    """
     run: WorkloadRun | None = result.middle if result else None
     if run is None or not (path := folder / run.path).is_file():
         return {}

@@ -14,7 +14,11 @@ from loadgen.workload.datasets import sharegpt_file
 
 
 def data_section(model: ReportModel) -> Iterator[Block]:
-    """Yield the data of each workload, and the commands that fetch it."""
+    """Yield the data of each workload, and the commands that fetch it.
+
+    Args:
+        model: Contents of the report.
+    """
     found = loads(model.study)
     fetched = dict.fromkeys(command for load in found.values() if (command := _fetch(load)))
     yield Heading(3, "Benchmark Dataset")

@@ -18,7 +18,12 @@ TEXTS: Mapping[Adjustment, str] = {
 
 
 def disturbance_text(found: StepResult, workload: str) -> str:
-    """Return what was done about disturbed starts in a step; empty if nothing is known of disturbances."""
+    """Return what was done about disturbed starts in a step; empty if nothing is known of disturbances.
+
+    Args:
+        found: The step.
+        workload: The workload that decides.
+    """
     runs = [trial.runs[workload].findings for arm in found.arms for trial in arm.counted if workload in trial.runs]
     known = [run.disturbance for run in runs if run.disturbance is not None]
     if not known:

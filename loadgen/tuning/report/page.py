@@ -26,7 +26,12 @@ CHARTS = {"waterfall": "Gains, One by One", "pareto": "Speed for a User", "laten
 
 
 def document(model: ReportModel, charts: Mapping[str, Drawing]) -> Document:
-    """Lay out the page of a study."""
+    """Lay out the page of a study.
+
+    Args:
+        model: Contents of the report.
+        charts: Its charts, by name.
+    """
     study = model.study
     results = {"stages": _stages, "groups": _groups}[study.report.layout]
     blocks = [*warnings(model), *_head(model, charts), *_setup(model), *results(model), *_tail(model, charts)]

@@ -22,6 +22,8 @@ def write(findings: Findings, facts: Mapping[str, Any], store: Path, into: Path)
     """Write a study's report; the same store gives the same bytes.
 
     Args:
+        findings: Findings so far.
+        facts: Facts of the study's store.
         store: Folder of the store, which has the whole results.
         into: Folder of the report, created if there is none.
 

@@ -28,7 +28,13 @@ LABELS: dict[MetricName, str] = {
 
 @dataclass(frozen=True)
 class StageSummary:
-    """A step and the ranking of its arms."""
+    """A step and the ranking of its arms.
+
+    Attributes:
+        found: The step, with results on each workload.
+        more_is_better: Direction of the objective.
+        workload: Workload that decides.
+    """
 
     found: StepResult
     more_is_better: bool
@@ -90,14 +96,24 @@ class StageSummary:
 
 
 class ReportModel:
-    """The contents of a report."""
+    """The contents of a report.
+
+    Args:
+        findings: Findings of the study.
+        facts: Facts of its store.
+
+    Attributes:
+        label, unit: Name and unit of the objective's metric.
+        published: Whether all results were published by others, one run of each arm.
+        steps: Summaries of the steps that have begun.
+    """
 
     def __init__(self, findings: Findings, facts: Mapping[str, Any]) -> None:
         self.facts, self.study = facts, findings.study
         objective = self.study.objective
         self.label, self.unit = LABELS[objective.metric], METRICS[objective.metric].unit
         self.workload, self.more_is_better = objective.workload, objective.more_is_better
-        self.published = findings.published  # whether all results were published by others, one run of each arm
+        self.published = findings.published
         filled = [with_workload_results(step, self.study, published=self.published) for step in findings.steps]
         self.findings = replace(findings, steps=tuple(filled))
         self.steps = [StageSummary(step, self.more_is_better, self.workload) for step in filled]

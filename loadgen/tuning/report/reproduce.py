@@ -68,7 +68,13 @@ exit "$status"
 
 
 def script(study: Study, settings: RunSettings, arms: Mapping[str, PlannedArm]) -> str:
-    """Return the bash script for arms by their roles; it takes credentials from environment variables."""
+    """Return the bash script; it takes credentials from environment variables.
+
+    Args:
+        study: The study.
+        settings: Settings of the deciding workload.
+        arms: Arms to start, by their roles: baseline, winner.
+    """
     on = f"{study.objective.metric} on {study.objective.workload}"
     what = _comment(f"Study {study.name}: {on}; each arm is started once.")
     names = "|".join(arms)
@@ -98,7 +104,13 @@ def _function(name: str, planned: PlannedArm, study: Study, settings: RunSetting
 
 
 def run_words(planned: PlannedArm, study: Study, settings: RunSettings) -> Sequence[str]:
-    """Return the words after `loadgen run` that run a workload on an arm at the addresses of its shown commands."""
+    """Return the words after `loadgen run` that run a workload on an arm at the addresses of its shown commands.
+
+    Args:
+        planned: The arm.
+        study: The study.
+        settings: Settings of the workload.
+    """
     simulated = planned.spec.engine == SIMULATOR
     asked = settings_for_engine(planned.launches, settings.replace(model=planned.model), simulated=simulated).replace(
         base_url=tuple(launch.base_url for launch in planned.launches),

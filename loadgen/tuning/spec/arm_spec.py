@@ -18,18 +18,31 @@ WIDTH = ("tensor_parallel", "pipeline_parallel")  # knobs that make room for the
 
 @dataclass(frozen=True, slots=True)
 class ArmSpec:
-    """A configuration and its name in the stage that tries it."""
+    """A configuration and its name in the stage that tries it.
+
+    Attributes:
+        engine: Name of the engine.
+        model: Name of the model's variant in the study.
+        knobs: Values of engine-neutral knobs, by name.
+        raw: All words of each of the engine's own flags, by the flag's name.
+        env: Environment variables that the study sets.
+        replicas: Servers that share the requests and the devices.
+        devices: Ids of the accelerators of all replicas; empty: those that the engine finds.
+        name: Name in the stage.
+        changes: Changes that the stage made to the arm it starts from, in order.
+        at: Place in the study file that asks for this arm.
+    """
 
     engine: str
-    model: str  # name of the model's variant in the study
+    model: str
     knobs: Mapping[str, Any]
-    raw: Mapping[str, tuple[str, ...]]  # all words of each of the engine's own flags, by the flag's name
+    raw: Mapping[str, tuple[str, ...]]
     env: Mapping[str, str]
-    replicas: int = 1  # servers that share the requests and the devices
-    devices: tuple[str, ...] = ()  # ids of the accelerators of all replicas; empty: those that the engine finds
+    replicas: int = 1
+    devices: tuple[str, ...] = ()
     name: str = ""
-    changes: tuple[Change, ...] = ()  # changes that the stage made to the arm it starts from, in order
-    at: At = ()  # place in the study file that asks for this arm
+    changes: tuple[Change, ...] = ()
+    at: At = ()
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -29,10 +29,17 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 class Expression:
-    """A condition in Python's notation; ValueError for another form."""
+    """A condition in Python's notation.
 
-    # It may have `and`, `or`, `not`, comparisons, `in` a list, `+ - * / // %` of numbers, names, numbers, quoted
-    # strings, `True`, `False` and `None`, the value of a knob that is not set.
+    It may have `and`, `or`, `not`, comparisons, `in` a list, `+ - * / // %` of numbers, names, numbers, quoted strings,
+    `True`, `False` and `None`, the value of a knob that is not set.
+
+    Args:
+        text: The condition.
+
+    Raises:
+        ValueError: It has another form.
+    """
 
     def __init__(self, text: str) -> None:
         if len(text) > MAX_CHARACTERS:
@@ -46,7 +53,11 @@ class Expression:
         self.names = {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
 
     def holds(self, values: Mapping[str, Any]) -> bool:
-        """Return whether it is true for these values; a name without one is None. BadInput for one of a wrong type."""
+        """Return whether the condition is true for these values of its names; a name without a value is None.
+
+        Raises:
+            BadInput: A value has the wrong type.
+        """
         try:
             return bool(_value(self._tree, values))
         except ZeroDivisionError as error:

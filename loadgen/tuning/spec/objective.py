@@ -17,7 +17,13 @@ MetricName = Literal["total_tps_per_box", "output_tps_per_gpu", "goodput", "e2e_
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric that arms are compared by."""
+    """A metric that arms are compared by.
+
+    Attributes:
+        text: Description.
+        unit: Unit of its values.
+        more_is_better: Direction.
+    """
 
     text: str
     unit: str
@@ -72,7 +78,11 @@ class Objective(Strict, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> RequestShare:
-        """The limits that make a request good; BadInput for others, which other metrics than goodput may have."""
+        """The limits that make a request good.
+
+        Raises:
+            BadInput: The SLO does not apply to single requests, which is allowed for other metrics than goodput.
+        """
         assert self.slo is not None
         return joint_criterion(self.slo)
 

@@ -1,10 +1,11 @@
-"""Questions with known answers, and the rule by which a reply is right."""
+"""Questions with known answers, and the rule by which a reply is right.
 
-# The rule is exact match as SQuAD's (Rajpurkar et al., EMNLP 2016): case, punctuation and spaces do not count. Three
-# things differ. Of a reply only its last line counts, after any thinking, and it may begin with other words ("The
-# answer is Paris."), but must end with the answer. Ideographs are compared one by one, as CMRC 2018 does it (Cui et
-# al., EMNLP 2019), since nothing separates words of Chinese. And articles are kept, because the letter A may be an
-# answer. Numbers keep their sign and their point, and lose the commas between thousands.
+The rule is exact match as SQuAD's (Rajpurkar et al., EMNLP 2016): case, punctuation and spaces do not count. Three
+things differ. Of a reply only its last line counts, after any thinking, and it may begin with other words ("The answer
+is Paris."), but must end with the answer. Ideographs are compared one by one, as CMRC 2018 does it (Cui et al., EMNLP
+2019), since nothing separates words of Chinese. And articles are kept, because the letter A may be an answer. Numbers
+keep their sign and their point, and lose the commas between thousands.
+"""
 
 import hashlib
 import re
@@ -30,10 +31,15 @@ _MINUS = str.maketrans({"\N{MINUS SIGN}": "-"})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with its right answers."""
+    """A question with its right answers.
+
+    Attributes:
+        text: The question.
+        answers: Right answers; a reply must have one of them.
+    """
 
     text: str
-    answers: tuple[str, ...]  # right answers; a reply must have one of them
+    answers: tuple[str, ...]
 
     def right(self, reply: str) -> bool:
         """Return whether a reply is right."""

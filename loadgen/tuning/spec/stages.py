@@ -69,10 +69,11 @@ Combinations = Annotated[
 
 
 class Change(Strict, frozen=True):
-    """Settings that an arm changes in the arm it starts from."""
+    """Settings that an arm changes in the arm it starts from.
 
-    # A change of the engine begins with the settings of `engines`: settings of one engine do not apply to another,
-    # except tensor_parallel and pipeline_parallel, without which the model may not fit.
+    A change of the engine begins with the settings of `engines`: settings of one engine do not apply to another, except
+    tensor_parallel and pipeline_parallel, without which the model may not fit.
+    """
 
     engine: Annotated[str | None, Meta(description="name of an engine of the study")] = None
     model: Annotated[str | None, Meta(description="name of a model of the study")] = None

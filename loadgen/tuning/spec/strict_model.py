@@ -38,7 +38,13 @@ _LIMITS: tuple[tuple[str, Callable[[Any, Any], bool], str], ...] = (
 
 
 class AtFault(BadInput):
-    """An error in a study file."""
+    """An error in a study file.
+
+    Args:
+        at: Its place.
+        problem: What is wrong.
+        remedy: What to write instead.
+    """
 
     def __init__(self, at: Sequence[str | int], problem: str, remedy: str) -> None:
         super().__init__(".".join(map(str, at)), problem, remedy)
@@ -53,12 +59,12 @@ class UnknownKey(AtFault):
 
 
 class Strict(msgspec.Struct, frozen=True):
-    """A mapping with known keys and values of exact types."""
+    """A mapping with known keys and values of exact types.
 
-    # The types of its fields are annotated with `msgspec.Meta`: limits, descriptions for the JSON Schema, and in
-    # `extra` the functions `before`, which converts what the file holds, and `check`. These, and `__post_init__`, raise
-    # BadInput, without a field. Of several such types, a mapping has the one of which it has the only key that no other
-    # requires.
+    The types of its fields are annotated with `msgspec.Meta`: limits, descriptions for the JSON Schema, and in `extra`
+    the functions `before`, which converts what the file holds, and `check`. These, and `__post_init__`, raise BadInput,
+    without a field. Of several such types, a mapping has the one of which it has the only key that no other requires.
+    """
 
     def as_json(self) -> dict[str, Any]:
         """Return the mapping with the keys of the file, as `convert` reads it."""
@@ -71,6 +77,11 @@ T = TypeVar("T", bound=Strict)
 
 def convert(given: Any, kind: type[T], lines: Mapping[At, int] = types.MappingProxyType({})) -> T:
     """Convert the contents of a file to a type.
+
+    Args:
+        given: The contents.
+        kind: The type.
+        lines: Line of each place in the file.
 
     Raises:
         AtFault: The error to show: an unknown key, which explains others, or else the first in the file.

@@ -143,7 +143,11 @@ class Study(Strict, frozen=True):
     report: Report = Report()
 
     def check(self) -> None:
-        """Raise AtFault if a name that the study refers to is unknown."""
+        """Check all names that the study refers to.
+
+        Raises:
+            AtFault: A name is unknown.
+        """
         for name in self.engines:
             try:
                 find("engines", name)

@@ -21,11 +21,18 @@ MERGE = "tag:yaml.org,2002:merge"  # <<, which may be given several times
 
 @dataclass(frozen=True)
 class StudyFile:
-    """A study with its file."""
+    """A study with its file.
+
+    Attributes:
+        path: The file.
+        study: The study.
+        lines: Line of each place, from 1.
+        text: Contents of the file.
+    """
 
     path: Path
     study: Study
-    lines: Mapping[At, int]  # line of each place, from 1
+    lines: Mapping[At, int]
     text: str
 
     @contextlib.contextmanager

@@ -32,7 +32,11 @@ CHAT = "openai-chat"  # the API of every workload that names none
 
 
 def loads(study: Study) -> dict[str, RunSettings]:
-    """Return the settings of a run of each workload, without its server; AtFault if it sets what it must not."""
+    """Return the settings of a run of each workload, without its server.
+
+    Raises:
+        AtFault: A workload has an invalid setting, or one that the study decides.
+    """
     shared = _flags((EVERY,), study.every_workload)
     if "workload" in shared:
         raise AtFault((EVERY, "workload"), "is another workload for each", "name it in workloads")
@@ -78,7 +82,11 @@ def _given(at: At, said: Any, shared: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flags(at: At, said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields of `RunSettings`, and the tool of `compat`, that a mapping of the study sets; or raise AtFault."""
+    """Return what a mapping of the study sets: fields of `RunSettings`, and the tool of `compat`.
+
+    Raises:
+        AtFault: A key or the tool is unknown, a value has the wrong type, or the study decides it.
+    """
     tool = {COMPAT: said[COMPAT]} if COMPAT in said else {}
     if tool and tool[COMPAT] not in (*vllm_load.RELEASES, None):
         among = list(vllm_load.RELEASES)

@@ -30,7 +30,11 @@ BATCH = 64  # chats rendered and counted at a time
 
 @runtime_checkable
 class SizedToServer(Dataset, Protocol):
-    """A data set that can make prompts of an exact length by the server's count."""
+    """A data set that can make prompts of an exact length by the server's count.
+
+    Attributes:
+        tokenizer: Counts the tokens of its prompts.
+    """
 
     tokenizer: Tokenizer
 
@@ -52,14 +56,21 @@ class SizedToServer(Dataset, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TokenPrediction:
-    """Predicts how many input tokens the server counts."""
+    """Predicts how many input tokens the server counts.
 
-    # tokens beyond those of a prompt, the maximum of `template_counts`; None if unknown
+    Attributes:
+        template_tokens: Tokens beyond those of a prompt, the maximum of `template_counts`; None if unknown.
+        template_counts: The distinct numbers of template tokens that were found, ascending.
+        template: The chat template, for exact counts; None if it is not available.
+        options: Variables of the template beside the messages.
+        unknown: The reason why nothing is known, or None.
+    """
+
     template_tokens: TemplateTokens | None = None
-    template_counts: tuple[int, ...] = ()  # distinct numbers of template tokens that were found, ascending
-    template: ChatTemplate | None = None  # chat template, for exact counts; None if it is not available
-    options: dict[str, Any] = field(default_factory=dict)  # variables of the template beside the messages
-    unknown: str | None = None  # reason why nothing is known, or None
+    template_counts: tuple[int, ...] = ()
+    template: ChatTemplate | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    unknown: str | None = None
 
     @classmethod
     def of(
@@ -75,6 +86,10 @@ class TokenPrediction:
 
         Args:
             dataset: The data set. Without a `tokenizer`, no template is looked for; `unpredicted` may say why.
+            settings: The settings of the run.
+            target: The endpoint, with the fields of every request.
+            template_tokens: The chat template's tokens, if they are known beforehand.
+            asks: Whether the server may be asked.
 
         Raises:
             BadInput: The settings need the template's tokens and they cannot be found, or the data set cannot size its
@@ -178,7 +193,11 @@ class TokenPrediction:
 
 
 def require_sized(dataset: Dataset, settings: RunSettings) -> None:
-    """Check that the data set can make prompts of a length by the server's count, where the settings want such."""
+    """Check that the data set can make prompts of a length by the server's count, where the settings want such.
+
+    Raises:
+        BadInput: It cannot.
+    """
     if settings.input_len_counts != "server" or isinstance(dataset, SizedToServer):
         return
     if settings.dataset_rule is not None:

@@ -29,14 +29,21 @@ class ChatTemplate:
     """The chat template of a tokenizer, rendered as Hugging Face's `transformers` and the servers that use it do.
 
     Args:
+        text: The template, in Jinja.
+        tokenizer: Counts the tokens of the rendered text.
+        name: Its origin, for people.
         special: Special tokens that it may use, such as `bos_token`.
+
+    Attributes:
+        name: As given.
+        sha256: Hash of its text, in hex.
+        bos: The beginning-of-sequence token; empty if it is not known.
     """
 
     def __init__(self, text: str, tokenizer: Tokenizer, name: str, special: dict[str, str] | None = None) -> None:
-        # sha256: hash of its text, in hex
         self.name, self.sha256 = name, hashlib.sha256(text.encode()).hexdigest()
         self._text, self._tokenizer, self._special = text, tokenizer, special or {}
-        self.bos = self._special.get("bos_token", "")  # beginning-of-sequence token; empty if it is not known
+        self.bos = self._special.get("bos_token", "")
 
     @cached_property
     def _template(self) -> "Template":
@@ -52,6 +59,7 @@ class ChatTemplate:
         """Find the template in the tokenizer's folder, or in the model's GGUF file; None if there is none.
 
         Args:
+            tokenizer: The tokenizer.
             tools: Whether tools are given, for which some models have a separate template.
 
         Raises:
@@ -76,6 +84,7 @@ class ChatTemplate:
         """Render messages to the text that a server makes of them, up to the start of the answer if there is one.
 
         Args:
+            messages: Each with `role` and `content`.
             options: Further variables of the template: `tools`, `add_generation_prompt` (true), and the
                 `chat_template_kwargs` of the request.
 
@@ -93,7 +102,11 @@ class ChatTemplate:
             raise BadInput(TOKENIZER, problem, REMEDY) from error
 
     def count(self, chats: Iterable[Sequence[Message]], **options: Any) -> list[int]:
-        """Count the tokens of each chat like a server; `options` are those of `render`."""
+        """Count the tokens of each chat like a server; `options` are those of `render`.
+
+        Raises:
+            BadInput: The template refuses a chat.
+        """
         return self._tokenizer.count([self.render(chat, **options) for chat in chats])
 
     def added_tokens(self, probes: Sequence[str], **options: Any) -> tuple[int, ...]:
@@ -101,10 +114,14 @@ class ChatTemplate:
 
         Args:
             probes: Texts to try, at least one.
+            options: The options of `render`.
 
         Returns:
             The distinct differences between chats and their texts with special tokens, ascending. There is a single
             one unless tokens of template and text join. Below 0 if a template leaves special tokens out.
+
+        Raises:
+            BadInput: The template refuses a text.
         """
 
         def count() -> list[int]:
@@ -118,7 +135,15 @@ class ChatTemplate:
         return tuple(fact_cache.get_or_make("template", self._tokenizer.sha256, key, count))
 
     def frame(self, roles: Sequence[str], **options: Any) -> list[str] | None:
-        """Return the texts before, between and after messages of these roles; None if the template changes messages."""
+        """Return the texts before, between and after messages of these roles; None if the template changes messages.
+
+        Args:
+            roles: The role of each message.
+            options: The options of `render`.
+
+        Raises:
+            BadInput: The template refuses such messages.
+        """
         marks = [f"{MARK}{number}{MARK}" for number in range(len(roles))]
         messages = [{"role": role, "content": mark} for role, mark in zip(roles, marks, strict=True)]
         rest, pieces = self.render(messages, **options), []

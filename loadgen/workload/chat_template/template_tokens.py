@@ -19,9 +19,14 @@ INPUT_LEN_COUNTS = "--input-len-counts"
 
 @dataclass(frozen=True, slots=True)
 class TemplateTokens:
-    """Tokens of a chat with one message beyond those of its text with the tokenizer's special tokens."""
+    """Tokens of a chat with one message beyond those of its text with the tokenizer's special tokens.
 
-    tokens: int  # number; below 0 if a template leaves special tokens out
+    Attributes:
+        tokens: The number; below 0 if a template leaves special tokens out.
+        source: The origin of the number, for people.
+    """
+
+    tokens: int
     source: str
 
 
@@ -33,13 +38,16 @@ def template_options(fields: dict[str, Any]) -> dict[str, Any]:
 async def ask_server(target: Target, base_url: str, raw: int) -> TemplateTokens:
     """Ask the server for its template tokens.
 
+    It tokenizes a chat, or answers one with a single token, outside the records of the run.
+
     Args:
+        target: The endpoint, with the fields of every request.
+        base_url: Scheme, host and port.
         raw: Tokens of PROBE, with the tokenizer's special tokens.
 
     Raises:
         BadInput: The server does not count the tokens of a chat.
     """
-    # It tokenizes a chat, or answers one with a single token, outside the records of the run.
     methods = {
         "the server's /tokenize": _by_tokenize,
         "the server's /apply-template and /tokenize": _by_apply_template,

@@ -1,7 +1,8 @@
-"""The registry of data sets, by the name in `--dataset-name`."""
+"""The registry of data sets, by the name in `--dataset-name`.
 
-# A data set is a class with `from_settings(settings)` that implements the `Dataset` protocol. The built-in ones are
-# listed here; other packages add theirs through the entry-point group `loadgen.datasets`.
+A data set is a class with `from_settings(settings)` that implements the `Dataset` protocol. The built-in ones are
+listed here; other packages add theirs through the entry-point group `loadgen.datasets`.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol

@@ -21,10 +21,14 @@ def check_blocks(blocks: int, block_tokens: int, input_tokens: int) -> None:
 
 
 class BlockTexts:
-    """Makes texts of blocks of random words, exact to the token."""
+    """Makes texts of blocks of random words, exact to the token.
 
-    # A block is a row of random words (`RandomText`): its words do not depend on how many of them a prompt uses, nor on
-    # what comes before them. The blocks that were used last stay in memory, because later prompts begin with them.
+    A block is a row of random words (`RandomText`): its words do not depend on how many of them a prompt uses, nor on
+    what comes before them. The blocks that were used last stay in memory, because later prompts begin with them.
+
+    Args:
+        drawing: Draws the words.
+    """
 
     def __init__(self, drawing: RandomText) -> None:
         self._drawing = drawing
@@ -35,6 +39,8 @@ class BlockTexts:
         """Make a text: the blocks in order, the last one cut at the end of the text, or else words of its own.
 
         Args:
+            rows: The row of each block.
+            sizes: The tokens of each block.
             tokens: The tokens of the text, without special tokens, at least 1.
             rest: The row of the words after the blocks.
         """

@@ -30,12 +30,16 @@ Exchange = tuple[list[Message], Message]  # what is new in a turn, and its answe
 
 @dataclass(frozen=True, slots=True)
 class ChatSessions(EndlessSessions):
-    """The rows of a file in its order, each a session: all messages between two answers are one turn."""
+    """The rows of a file in its order, each a session: all messages between two answers are one turn.
+
+    Attributes:
+        turns: Maximum turns of a session; None for all.
+    """
 
     # If the file has too few rows, they are repeated.
 
     rows: RowFile
-    turns: int | None  # maximum turns of a session; None for all
+    turns: int | None
     think_times: ThinkTimes
     settings: RunSettings
     tokenizer: LazyTokenizer
@@ -60,7 +64,11 @@ class ChatSessions(EndlessSessions):
         }
 
     def endless(self) -> Iterator[Iterator[Prompt]]:
-        """Yield the prompts of each session."""
+        """Yield the prompts of each session.
+
+        Raises:
+            BadInput: A row is no chat that can be sent turn by turn.
+        """
         numbers = enumerate(cycle(range(len(self.rows))))
         return (self._session(session, self.rows[number]) for session, number in numbers)
 

@@ -14,7 +14,11 @@ REMEDY = 'give JSON lines of {"conversations": [{"content": QUESTION}, {"content
 
 
 class ConversationLines:
-    """The conversations of at least two turns. Lines that are not JSON are left out, as SGLang's tool does."""
+    """The conversations of at least two turns in a file of JSON lines. Lines that are not JSON are left out, as there.
+
+    Attributes:
+        path: The file.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path

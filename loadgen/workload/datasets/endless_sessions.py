@@ -21,9 +21,17 @@ class EndlessSessions(ABC):
         """
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the first k of which are those of `prompts(k)`. The last session may be incomplete."""
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`. The last session may be incomplete.
+
+        Raises:
+            BadInput: As `endless`.
+        """
         return islice(chain.from_iterable(self.endless()), count)
 
     def sessions(self, count: int) -> Iterator[Prompt]:
-        """Yield the prompts of `count` sessions."""
+        """Yield the prompts of `count` sessions.
+
+        Raises:
+            BadInput: As `endless`.
+        """
         return chain.from_iterable(islice(self.endless(), count))

@@ -32,6 +32,10 @@ Numbered = tuple[int, Record]
 def known_layout(dataset_name: str, name: str | None) -> Layout | None:
     """Return the layout of a data set that is known by name; None: its columns decide.
 
+    Args:
+        dataset_name: The `--dataset-name`, one of `hf` and NAMED.
+        name: The name on the hub, or the path of a local copy.
+
     Raises:
         BadInput: Its requests hold what loadgen does not send.
     """
@@ -44,20 +48,32 @@ def known_layout(dataset_name: str, name: str | None) -> Layout | None:
 
 @dataclass(frozen=True, slots=True)
 class HubDataset:
-    """The records of one split, shuffled as vLLM shuffles them; random ones are repeated if there are too few."""
+    """The records of one split, shuffled as vLLM shuffles them; random ones are repeated if there are too few.
 
-    # Records are read when they are needed, and files of the hub are downloaded when the first of their records is. A
-    # last answer in a chat is not sent; recorded answers decide the lengths of the requested ones.
+    Records are read when they are needed, and files of the hub are downloaded when the first of their records is. A
+    last answer in a chat is not sent; recorded answers decide the lengths of the requested ones.
+
+    Attributes:
+        folder: The files of the data set.
+        files: The names of those with the split, in their order.
+        layout: How a record becomes a prompt.
+        settings: The settings, with seeds and conditions.
+        tokenizer: Counts tokens where a row has no length.
+    """
 
     folder: HubFolder
-    files: tuple[str, ...]  # names of those with the split, in their order
+    files: tuple[str, ...]
     layout: Layout
     settings: RunSettings
-    tokenizer: LazyTokenizer  # counts tokens where a row has no length
+    tokenizer: LazyTokenizer
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--dataset-path`, `--hf-*`, `--disable-shuffle` and `--tokenizer`."""
+        """Create the data set from `--dataset-path`, `--hf-*`, `--disable-shuffle` and `--tokenizer`.
+
+        Raises:
+            BadInput: The data set cannot be found or read, or no column has prompts.
+        """
         name = settings.dataset_path or settings.hf_name
         if name is None and settings.dataset_name == "speed_bench":
             name = SPEED_BENCH
@@ -74,7 +90,11 @@ class HubDataset:
         return cls(folder, files, layout or columns.layout_of(settings, first), settings, LazyTokenizer(settings))
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the first k of which are those of `prompts(k)`."""
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`.
+
+        Raises:
+            BadInput: A record cannot be used, or none is of a usable length.
+        """
         made = 0
         for prompt in islice(self._generate(min(count, BATCH)), count):
             yield prompt
@@ -89,7 +109,11 @@ class HubDataset:
             yield from (repeats.choice(found) for _ in range(count - made))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
-        """Yield the prompts after the first `count`, each once."""
+        """Yield the prompts after the first `count`, each once.
+
+        Raises:
+            BadInput: A record cannot be used.
+        """
         return islice(self._generate(BATCH), count, None)
 
     def provenance(self) -> dict[str, Any]:

@@ -21,15 +21,19 @@ Size = tuple[int, int]  # height and width, pixels
 
 @dataclass(frozen=True, slots=True)
 class ImageShapes:
-    """The distribution of the images of a prompt."""
+    """The distribution of the images of a prompt.
 
-    # fewest, most: bounds of the number of images, inclusive; it is uniformly distributed
+    Attributes:
+        fewest, most: Bounds of the number of images, inclusive; it is uniformly distributed.
+        smallest, largest: Bounds of each kind of size, inclusive; height and width are uniformly distributed.
+        shares: The share of each kind of size; the sum is 1.
+    """
+
     fewest: int
     most: int
-    # smallest, largest: bounds of each kind of size, inclusive; height and width are uniformly distributed
     smallest: tuple[Size, ...]
     largest: tuple[Size, ...]
-    shares: tuple[float, ...]  # share of each kind of size; the sum is 1
+    shares: tuple[float, ...]
 
     @classmethod
     def parse(cls, count: int | str, sizes: str) -> "ImageShapes":

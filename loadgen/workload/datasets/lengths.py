@@ -28,15 +28,26 @@ INPUT_LEN = "--random-input-len"
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Whole numbers of tokens from `low` to `high`, by default uniformly distributed."""
+    """Whole numbers of tokens from `low` to `high`, by default uniformly distributed.
 
-    low: int  # minimum, 1 or more
-    high: int  # maximum, inclusive
-    law: str = "uniform"  # uniform, normal or lognormal
-    mean: float = 0.0  # mean of a normal or lognormal distribution without bounds, tokens
-    stdev: float = 0.0  # its standard deviation without bounds, tokens
-    listed: tuple[int, ...] = ()  # lengths to use in order, and then again, instead of drawn ones; may be empty
-    less: int = 0  # tokens subtracted from every length; `low`, `high` and `listed` are already reduced by it
+    Attributes:
+        low: Minimum, 1 or more.
+        high: Maximum, inclusive.
+        law: Uniform, normal or lognormal.
+        mean: Mean of a normal or lognormal distribution without bounds, tokens.
+        stdev: Its standard deviation without bounds, tokens.
+        listed: Lengths to use in order, and then again, instead of drawn ones; may be empty.
+        less: Tokens subtracted from every length; `low`, `high` and `listed` are already reduced by
+            it.
+    """
+
+    low: int
+    high: int
+    law: str = "uniform"
+    mean: float = 0.0
+    stdev: float = 0.0
+    listed: tuple[int, ...] = ()
+    less: int = 0
 
     @classmethod
     def parse(
@@ -78,6 +89,8 @@ class Lengths:
         """Return the range [floor(m * (1 - ratio)), ceil(m * (1 + ratio))] with m = mean - less, as `vllm bench serve`.
 
         Args:
+            flag: The flag of the mean, for the error.
+            mean: The mean, tokens.
             ratio: Relative half width of the range, in [0, 1).
             less: Tokens to subtract: the special tokens of the tokenizer.
             clamped: Whether a minimum below one token becomes one, as vLLM does for answers.
@@ -100,6 +113,7 @@ class Lengths:
         """Return the lengths reduced by a number of tokens. The minimum of a distribution stays at one token.
 
         Args:
+            flag: The flag of the lengths, for the error.
             by: Tokens to subtract, below 0 to add.
             what: All tokens that were subtracted, for the error: "2 special tokens".
 

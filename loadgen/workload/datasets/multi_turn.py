@@ -22,24 +22,37 @@ DEFAULT_TURNS = 3
 
 @dataclass(frozen=True, slots=True)
 class MultiTurnDataset:
-    """Sessions of questions of distinct random words."""
+    """Sessions of questions of distinct random words.
 
-    # Listed lengths are those of the turns of a session: each session begins with the first.
+    Listed lengths are those of the turns of a session: each session begins with the first.
 
-    # draws questions and the tokens of their answers: as many for each session as the longest has. Its prefixes are the
-    # system messages, one of which each session begins with.
+    Attributes:
+        questions: Draws questions and the tokens of their answers: as many for each session as the longest has. Its
+            prefixes are the system messages, one of which each session begins with.
+        turns: Questions in each session.
+        think_times: The times from an answer to the next question.
+    """
+
     questions: RandomDataset
     turns: TurnCounts
     think_times: ThinkTimes
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create it from `--turns`, `--think-time`, `--random-*` (of each turn), `--prefix-buckets` and the seeds."""
+        """Create the data set from `--turns`, `--think-time`, `--random-*` (of each turn), `--prefix-buckets`, seeds.
+
+        Raises:
+            BadInput: A value is out of range, or the tokenizer cannot be loaded or has too few words.
+        """
         return cls.of(replace(RandomDataset.from_settings(settings), name=MULTI_TURN), settings)
 
     @classmethod
     def of(cls, questions: RandomDataset, settings: RunSettings) -> Self:
-        """Create the data set of these questions; the prefixes become system messages."""
+        """Create the data set of these questions; the prefixes become system messages.
+
+        Raises:
+            BadInput: A value is out of range.
+        """
         if settings.turns == "all":
             raise BadInput(TURNS, "all is not possible for random sessions", "give a number, or MIN:MAX")
         turns = TurnCounts.parse(settings.turns, DEFAULT_TURNS, seed_of(settings, "prompts"))

@@ -21,17 +21,29 @@ PROGRESS_EVERY = 64  # prompts
 
 @dataclass(frozen=True)
 class Overview:
-    """Numbers about the prompts of a data set, and a few samples."""
+    """Numbers about the prompts of a data set, and a few samples.
+
+    Attributes:
+        about: The provenance of the data set.
+        input_tokens: Tokens of each prompt of known length, shape (k,).
+        unplanned: The number of prompts of unknown length, because they repeat answers of the server: n - k.
+        output_tokens: Maximum tokens of each answer, shape (n,).
+        server_tokens: Expected input tokens by the server's count, shape (n,); None unless all are known.
+        distinct: The number of distinct prompts.
+        images: The number of images in all prompts.
+        samples: The first few prompts.
+        sha256: Hash of the prompts in the order of sending, as in the result of a run.
+    """
 
     about: dict[str, Any]
-    input_tokens: Int64s  # tokens of each prompt of known length, shape (k,)
-    unplanned: int  # number of prompts of unknown length, because they repeat answers of the server: n - k
-    output_tokens: Int64s  # maximum tokens of each answer, shape (n,)
-    server_tokens: Int64s | None  # expected input tokens by the server's count, shape (n,); None unless all are known
+    input_tokens: Int64s
+    unplanned: int
+    output_tokens: Int64s
+    server_tokens: Int64s | None
     distinct: int
     images: int
     samples: tuple[Prompt, ...]
-    sha256: str  # hash of the prompts in the order of sending, as in the result of a run
+    sha256: str
 
     @classmethod
     def of(
@@ -43,6 +55,7 @@ class Overview:
         """Create the overview; each prompt is read once.
 
         Args:
+            prompts: The prompts, at least one.
             origin: Called at the end; returns the provenance as JSON.
             progress: Called now and then with the number of prompts read.
         """

@@ -23,29 +23,48 @@ _BUCKET = re.compile(r"([0-9]{1,6})x([0-9]{1,7})(?:-([0-9]{1,7}))?(?::([0-9]{1,6
 
 @dataclass(frozen=True, slots=True)
 class PrefixBucket:
-    """Prefixes of similar length."""
+    """Prefixes of similar length.
+
+    Attributes:
+        count: How many different ones.
+        low: Minimum tokens of each.
+        high: Maximum tokens of each, inclusive; all lengths are equally likely.
+        weight: How often they occur together, relative to other buckets.
+    """
 
     count: int
-    low: int  # minimum tokens of each
-    high: int  # maximum tokens of each, inclusive; all lengths are equally likely
-    weight: int = 1  # how often they occur together, relative to other buckets
+    low: int
+    high: int
+    weight: int = 1
 
 
 @dataclass(frozen=True)
 class PrefixGroups:
-    """The prefixes of a data set: one of all prompts, then one of each group of prompts."""
+    """The prefixes of a data set: one of all prompts, then one of each group of prompts.
 
-    common: int = 0  # tokens of the prefix of all prompts; 0: there is none
-    buckets: tuple[PrefixBucket, ...] = ()  # prefixes of the groups, which follow it; empty: there are no groups
-    in_turn: bool = False  # whether the groups take turns, so that they are equal up to one prompt; else each is drawn
-    # exponent of Zipf's law: group k, from 1, has a share proportional to 1 / k**zipf. None: the weights of the buckets
-    # say it.
+    Attributes:
+        common: Tokens of the prefix of all prompts; 0: there is none.
+        buckets: The prefixes of the groups, which follow it; empty: there are no groups.
+        in_turn: Whether the groups take turns, so that they are equal up to one prompt; else each is drawn.
+        zipf: The exponent of Zipf's law: group k, from 1, has a share proportional to 1 / k**zipf. None: the weights of
+            the buckets say it.
+        seed: The seed of lengths and draws.
+    """
+
+    common: int = 0
+    buckets: tuple[PrefixBucket, ...] = ()
+    in_turn: bool = False
     zipf: float | None = None
     seed: int = 0
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create them from `--random-prefix-len`, `--prefix-buckets`, `--prefix-zipf`, `--prefix-repetition-*`."""
+        """Create the groups from `--random-prefix-len`, `--prefix-buckets`, `--prefix-zipf`, `--prefix-repetition-*`.
+
+        Raises:
+            BadInput: A bucket is not written as FORM or is empty, there are too many prefixes, or fields exclude each
+                other.
+        """
         common, zipf, seed = settings.random_prefix_len, settings.prefix_zipf, seed_of(settings, "prompts")
         repeated = settings.dataset_name == PREFIX_REPETITION
         if settings.prefix_buckets is not None:

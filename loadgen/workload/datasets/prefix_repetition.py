@@ -11,10 +11,11 @@ SUFFIX_LEN, OUTPUT_LEN = "--prefix-repetition-suffix-len", "--prefix-repetition-
 
 
 class PrefixRepetitionDataset:
-    """The class of this data set, whose prompts are those of `RandomDataset`, or sessions of them."""
+    """The class of this data set, whose prompts are those of `RandomDataset`, or sessions of them.
 
-    # Groups are equal up to one prompt, unless `--prefix-buckets` or `--prefix-zipf` says how unequal they are. `vllm
-    # bench serve` drops the remainder of the division by the number of prefixes; here all prompts are sent.
+    Groups are equal up to one prompt, unless `--prefix-buckets` or `--prefix-zipf` says how unequal they are. `vllm
+    bench serve` drops the remainder of the division by the number of prefixes; here all prompts are sent.
+    """
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> RandomDataset | MultiTurnDataset:

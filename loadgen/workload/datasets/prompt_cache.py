@@ -1,8 +1,9 @@
-"""The cache of prompts: data sets whose prompts cost more to make than to read."""
+"""The cache of prompts: data sets whose prompts cost more to make than to read.
 
-# An entry is a file of rows, one JSON line for each prompt, and a last line about them with the hash of everything. Its
-# name is the hash of all that the prompts depend on: the data settings, the seeds, their number, the files read, and
-# the versions of the code. A damaged entry is removed and made again.
+An entry is a file of rows, one JSON line for each prompt, and a last line about them with the hash of everything. Its
+name is the hash of all that the prompts depend on: the data settings, the seeds, their number, the files read, and the
+versions of the code. A damaged entry is removed and made again.
+"""
 
 import contextlib
 import dataclasses
@@ -45,13 +46,21 @@ logger = logging.getLogger("loadgen")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The cached prompts of one data set."""
+    """The cached prompts of one data set.
+
+    Attributes:
+        path: The file.
+        dataset: The name of the data set.
+        prompts: How many prompts it has.
+        bytes: The size of the file.
+        used_s: When it was made or last read, seconds since the epoch.
+    """
 
     path: Path
     dataset: str
     prompts: int
     bytes: int
-    used_s: float  # when it was made or last read, seconds since the epoch
+    used_s: float
 
 
 def entries() -> list[Entry]:
@@ -65,7 +74,11 @@ def entries() -> list[Entry]:
 
 
 def cached_dataset(settings: RunSettings) -> Dataset:
-    """Create the data set that the settings name; it reads its prompts from the cache where that is cheaper."""
+    """Create the data set that the settings name; it reads its prompts from the cache where that is cheaper.
+
+    Raises:
+        BadInput: As `loadgen.workload.datasets.create`.
+    """
     max_bytes = cache.limit()
     kind = datasets.find(settings)
     made_of = getattr(kind, "made_of", None)
@@ -177,6 +190,11 @@ class _RecordedWarnings(logging.Handler):
 
 
 def _last(file: IO[bytes]) -> dict[str, Any]:
+    """Read the last line of an entry.
+
+    Raises:
+        ValueError, KeyError, TypeError: The entry is damaged.
+    """
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - LAST_BYTES))
     *_, data, rest = [b"", b"", *file.read().split(b"\n")]
@@ -187,7 +205,11 @@ def _last(file: IO[bytes]) -> dict[str, Any]:
 
 
 def _verified(file: IO[bytes], count: int) -> dict[str, Any]:
-    """Verify the hash of an entry, rewind the file, and return the facts of its last line."""
+    """Verify the hash of an entry, rewind the file, and return the facts of its last line.
+
+    Raises:
+        ValueError, KeyError, TypeError: The entry is damaged.
+    """
     last = _last(file)
     about: dict[str, Any] = last["about"]
     file.seek(0)

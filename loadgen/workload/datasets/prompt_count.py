@@ -18,6 +18,7 @@ def with_known_count(settings: RunSettings, dataset: Dataset | None = None) -> R
     """Return settings whose `num_prompts` is at most the number of prompts in the data set, if they ask for that.
 
     Args:
+        settings: The settings of a run.
         dataset: A data set of the caller's, in place of the one that the settings name.
 
     Raises:

@@ -1,7 +1,8 @@
-"""`Row`: a ready prompt in a file, with at most six fields, and the export of prompts as rows."""
+"""`Row`: a ready prompt in a file, with at most six fields, and the export of prompts as rows.
 
-# The fields are `prompt` (a text) or `messages` (a chat), and optionally `id`, `input_tokens`, `output_tokens` and
-# `extra_body`.
+The fields are `prompt` (a text) or `messages` (a chat), and optionally `id`, `input_tokens`, `output_tokens` and
+`extra_body`.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,14 +21,22 @@ FIELDS = ("id", "prompt", "messages", "input_tokens", "output_tokens", "extra_bo
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One ready prompt, whose lengths may be unknown."""
+    """One ready prompt, whose lengths may be unknown.
 
-    text: str  # prompt, or the texts of all messages
-    messages: tuple[dict[str, Any], ...]  # chat; empty for a prompt
-    input_tokens: int | None  # tokens of the text; None if unknown
-    output_tokens: int | None  # maximum tokens of the answer; None if unknown
-    source: str  # its id, or its position
-    # its extra_body: further fields of the body of its request
+    Attributes:
+        text: The prompt, or the texts of all messages.
+        messages: The chat; empty for a prompt.
+        input_tokens: Tokens of the text; None if unknown.
+        output_tokens: Maximum tokens of the answer; None if unknown.
+        source: Its id, or its position.
+        fields: Its extra_body: further fields of the body of its request.
+    """
+
+    text: str
+    messages: tuple[dict[str, Any], ...]
+    input_tokens: int | None
+    output_tokens: int | None
+    source: str
     fields: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @classmethod
@@ -36,6 +45,7 @@ class Row:
 
         Args:
             found: The fields; names that are not in FIELDS are ignored.
+            source: The source of a row without an id.
 
         Raises:
             ValueError: A field has the wrong type, or there are none or both of prompt and messages.
@@ -66,9 +76,11 @@ class Row:
 
 
 def count_tokens(rows: Sequence[Row], tokenizer: LazyTokenizer) -> list[int]:
-    """Return the input tokens of each row: its own number, else the count of the tokenizer."""
-    # The count of a prompt includes special tokens. That of a chat covers the texts of its messages alone, because the
-    # chat template adds its own. If every row has a number, the tokenizer is not loaded.
+    """Return the input tokens of each row: its own number, else the count of the tokenizer.
+
+    The count of a prompt includes special tokens. That of a chat covers the texts of its messages alone, because the
+    chat template adds its own. If every row has a number, the tokenizer is not loaded.
+    """
     if tokenizer.absent:
         return [UNPLANNED if row.input_tokens is None else row.input_tokens for row in rows]
     unknown = [row for row in rows if row.input_tokens is None]

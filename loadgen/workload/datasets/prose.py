@@ -30,15 +30,25 @@ LINES, ORDER = range(2)  # separate random streams of a seed
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the text, as it follows another line."""
+    """A line of the text, as it follows another line.
 
-    text: str  # a space and the text
-    ends: Sequence[int]  # character offsets of the ends of its tokens
+    Attributes:
+        text: A space and the text.
+        ends: The character offsets of the ends of its tokens.
+    """
+
+    text: str
+    ends: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
 class ProseDataset:
-    """Prompts of lines: a shared prefix from the start of the text, then random lines."""
+    """Prompts of lines: a shared prefix from the start of the text, then random lines.
+
+    Attributes:
+        template_tokens: Tokens of the chat template that are part of the length of a prompt.
+        measure: Counts a text with the template; None: nothing does.
+    """
 
     # Prefix and prompt have exact lengths in tokens. A prompt is a function of (`seed_prompts`, row) alone;
     # `seed_order` draws the order of the rows. Unlike random words, a model continues this text sensibly, and
@@ -48,8 +58,8 @@ class ProseDataset:
     lines: Sequence[Line] = field(repr=False)
     path: Path
     settings: RunSettings
-    template_tokens: int = 0  # tokens of the chat template that are part of the length of a prompt
-    measure: Count | None = None  # counts a text with the template; None: nothing does
+    template_tokens: int = 0
+    measure: Count | None = None
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
@@ -172,6 +182,7 @@ def cut_to_tokens(texts: Sequence[tuple[str, int]], tokens: int, tokenizer: Toke
     Args:
         texts: Longer texts, each with the probable offset of the cut.
         tokens: The number of tokens, without special tokens.
+        tokenizer: Counts the tokens.
 
     Raises:
         BadInput: The tokenizer joins text into tokens, so an exact length is not possible.

@@ -25,7 +25,13 @@ SHAPES = 5  # the random stream of the numbers and sizes of the images of a seed
 
 @dataclass(frozen=True, slots=True)
 class RandomImagesDataset:
-    """The prompts of `random`, each with images of its own in the same message of a chat."""
+    """The prompts of `random`, each with images of its own in the same message of a chat.
+
+    Attributes:
+        encoding: Png, or jpeg:QUALITY.
+        placed: Makes a text with placeholders from the content parts of a message: SGLang's own API
+            applies no chat template. None: the server does.
+    """
 
     # The images of a row are functions of (`seed_prompts`, row), as its words are. Lengths are those of the text,
     # because only the server knows how many tokens an image has.
@@ -35,10 +41,8 @@ class RandomImagesDataset:
 
     words: RandomDataset
     shapes: ImageShapes
-    encoding: str  # png, or jpeg:QUALITY
+    encoding: str
     settings: RunSettings
-    # makes a text with placeholders from the content parts of a message: SGLang's own API applies no chat template.
-    # None: the server does.
     placed: Callable[[Sequence[Part]], str] | None = None
 
     @classmethod
@@ -89,8 +93,10 @@ class RandomImagesDataset:
 
 
 def _placed(tokenizer: Tokenizer) -> Callable[[Sequence[Part]], str]:
-    """Return a function that renders content parts by the tokenizer's chat template."""
-    # Without a template for images, one tag stands before the text, as in SGLang's own tool.
+    """Return a function that renders content parts by the tokenizer's chat template.
+
+    Without a template for images, one tag stands before the text, as in SGLang's own tool.
+    """
     template = ChatTemplate.of(tokenizer)
 
     def render(content: Sequence[Part]) -> str:

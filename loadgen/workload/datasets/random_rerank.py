@@ -13,11 +13,12 @@ QUERY_LENGTH = 5  # the random stream of its length, beside those of `random_tex
 
 
 class RandomRerankDataset:
-    """Creates the data set: one query in all requests, with --random-batch-size documents each."""
+    """Creates the data set: one query in all requests, with --random-batch-size documents each.
 
-    # A reranker reads the query with each document: both together have --random-input-len tokens, half of them the
-    # query's. With --no-reranker a model embeds each text alone: each has --random-input-len tokens, and the query is
-    # one of the texts of the batch and of --num-prompts.
+    A reranker reads the query with each document: both together have --random-input-len tokens, half of them the
+    query's. With --no-reranker a model embeds each text alone: each has --random-input-len tokens, and the query is one
+    of the texts of the batch and of --num-prompts.
+    """
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> TextBatches:

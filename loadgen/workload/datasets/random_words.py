@@ -30,7 +30,16 @@ FURTHER_ROWS = 1024  # minimum rows made at a time beyond those of a run
 
 @dataclass(frozen=True, slots=True)
 class RandomDataset:
-    """Prompts of random words: the prefix of a group, then `inputs` tokens of its own."""
+    """Prompts of random words: the prefix of a group, then `inputs` tokens of its own.
+
+    Attributes:
+        inputs: Tokens of each prompt without prefix and special tokens.
+        outputs: Maximum tokens of each answer.
+        input_flag: Flag of `inputs`, for errors.
+        template_tokens: Tokens that the server counts beyond those of each prompt, if known.
+        measure: Counts a text like the server, if lengths are the server's and tokens of words and
+            template join.
+    """
 
     # A prompt is the text of a row r. Its words, its length and that of its answer are functions of (`seed_prompts`,
     # r); only listed lengths depend on the order of sending. `prompts(n)` sends rows 0 to n-1 in an order that
@@ -38,15 +47,14 @@ class RandomDataset:
     # group. With 4096 words, two rows begin with the same 4 words about once in 2**48.
 
     drawing: RandomText
-    inputs: Lengths  # tokens of each prompt without prefix and special tokens
-    outputs: Lengths  # maximum tokens of each answer
+    inputs: Lengths
+    outputs: Lengths
     seed_order: int
     prefixes: PrefixGroups = PrefixGroups()
     name: str = "random"
-    input_flag: str = INPUT_LEN  # flag of `inputs`, for errors
+    input_flag: str = INPUT_LEN
     shuffled: bool = True
-    template_tokens: int | None = None  # tokens that the server counts beyond those of each prompt, if known
-    # counts a text like the server, if lengths are the server's and tokens of words and template join
+    template_tokens: int | None = None
     measure: Count | None = None
 
     @classmethod

@@ -26,14 +26,18 @@ BATCH = 256  # rows read and encoded at a time
 
 @dataclass(frozen=True, slots=True)
 class ReadyDataset:
-    """The rows of a file: `jsonl` and `csv` in its order, `custom` and `custom_image` shuffled by `seed_order`."""
+    """The rows of a file: `jsonl` and `csv` in its order, `custom` and `custom_image` shuffled by `seed_order`.
+
+    Attributes:
+        tokenizer: Loaded for the first row without `input_tokens`.
+    """
 
     # They are shuffled as in `vllm bench serve`. If the file has too few rows, they are repeated. Lengths of a row are
     # not counted.
 
     rows: RowFile
     settings: RunSettings
-    tokenizer: LazyTokenizer  # loaded for the first row without `input_tokens`
+    tokenizer: LazyTokenizer
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> "ReadyDataset | ChatSessions":
@@ -61,11 +65,19 @@ class ReadyDataset:
         return None if tokenizer is None or rows[0].input_tokens is not None else [rows.path, tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the first k of which are those of `prompts(k)`."""
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`. One batch at a time is in memory.
+
+        Raises:
+            BadInput: A row cannot be used, or has no length and there is no tokenizer.
+        """
         return self._generate(islice(cycle(self._order()), count))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
-        """Yield the rows after the first `count`, each once."""
+        """Yield the rows after the first `count`, each once.
+
+        Raises:
+            BadInput: As `prompts`.
+        """
         return self._generate(islice(self._order(), count, None))
 
     def _generate(self, numbers: Iterator[int]) -> Iterator[Prompt]:

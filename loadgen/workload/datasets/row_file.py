@@ -24,9 +24,15 @@ Kind = Literal["jsonl", "csv"]
 
 
 class RowFile:
-    """The rows of a file in its order: JSON objects, one a line, or records of a CSV file (RFC 4180) with a header."""
+    """The rows of a file in its order: JSON objects, one a line, or the records of a CSV file (RFC 4180) with a header.
 
-    # The file is memory-mapped and scanned for line ends; a row is parsed when it is read. Empty lines are ignored.
+    The file is memory-mapped and scanned for line ends; a row is parsed when it is read. Empty lines are ignored.
+
+    Attributes:
+        path: The file.
+        size: Its size in bytes.
+        columns: The names in the header of a CSV file.
+    """
 
     def __init__(
         self,
@@ -49,7 +55,7 @@ class RowFile:
         self.path, self._kind, self._strict, self._convert, self._remedy = path, kind, strict, convert, remedy
         self._data = map_file(path, remedy)
         self._starts, self._ends = _lines(self._data, quoted=kind == "csv")
-        self.columns: list[str] = []  # names in the header of a CSV file
+        self.columns: list[str] = []
         if kind == "csv":
             self.columns = self._cells("its header", 0)
             self._refuse_unknown("its header", self.columns)
@@ -64,6 +70,11 @@ class RowFile:
         return len(self._starts)
 
     def __getitem__(self, number: int) -> Row:
+        """Read one row.
+
+        Raises:
+            BadInput: The row is invalid.
+        """
         location = f"row {number + 1}"
         found = self._object(location, number) if self._kind == "jsonl" else self._record(location, number)
         self._refuse_unknown(location, found)

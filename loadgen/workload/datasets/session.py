@@ -18,18 +18,32 @@ NO_ANSWER: Final[Message] = {"role": "assistant", "content": ""}
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of a session."""
+    """One turn of a session.
 
-    messages: tuple[Message, ...]  # what is new in it: a question, or several messages such as the results of tools
-    tokens: int  # tokens of these messages, without special tokens; UNPLANNED if unknown
-    wanted: int  # maximum tokens of the answer
+    Attributes:
+        messages: What is new in it: a question, or several messages such as the results of tools.
+        tokens: Tokens of these messages, without special tokens; UNPLANNED if unknown.
+        wanted: Maximum tokens of the answer.
+        answer: The recorded answer.
+        answer_tokens: Tokens of the recorded answer.
+    """
+
+    messages: tuple[Message, ...]
+    tokens: int
+    wanted: int
     answer: Message = field(default_factory=NO_ANSWER.copy)
     answer_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class TurnCounts:
-    """How many turns each session has: a whole number from `low`, 1 or more, to `high`, all equally likely."""
+    """How many turns each session has: a whole number from `low` to `high`, all equally likely.
+
+    Attributes:
+        low: The minimum, 1 or more.
+        high: The maximum, inclusive.
+        seed: The seed of the draws.
+    """
 
     low: int
     high: int
@@ -37,7 +51,11 @@ class TurnCounts:
 
     @classmethod
     def parse(cls, text: str | None, default: int, seed: int) -> "TurnCounts":
-        """Parse `--turns`: N or MIN:MAX."""
+        """Parse `--turns`: N or MIN:MAX.
+
+        Raises:
+            BadInput: It is neither, or the range is empty.
+        """
         bounds = (default, default) if text is None else parse_range(text, parse_whole_number)
         if bounds is None or bounds[0] < 1:
             raise BadInput(TURNS, f"invalid number of turns {text!r}", "give 1 or more, or MIN:MAX such as 2:8")
@@ -72,9 +90,14 @@ def session_prompts(
     """Yield the prompts of one session, each a chat that repeats the turns before it.
 
     Args:
+        session: The number of the session in the run.
         source: The source of the session; the source of a turn is this and its number.
+        turns: The turns in order.
+        think_times: The times before its turns.
         recorded: Whether to repeat the recorded answers; else those of the measured server.
+        opening: Messages before the first question.
         tokens: The tokens of `opening` and of the special tokens of a prompt.
+        fields: Further fields of the body of each request.
     """
     messages = opening
     for number, turn in enumerate(turns):
@@ -95,7 +118,11 @@ def session_prompts(
 
 
 def parse_recorded_turns(text: str | None) -> int | None:
-    """Parse `--turns` of recorded conversations; None means all."""
+    """Parse `--turns` of recorded conversations; None means all.
+
+    Raises:
+        BadInput: It is neither a number from 1 nor `all`.
+    """
     if text == "all":
         return None
     if text is not None and not text.isdecimal():

@@ -26,7 +26,11 @@ BATCH = 256  # conversations read and encoded at a time
 
 @dataclass(frozen=True, slots=True)
 class ShareGPTDataset:
-    """Conversations in an order that `seed_order` shuffles, reduced to first question and length of its answer."""
+    """Conversations in an order that `seed_order` shuffles, reduced to first question and length of its answer.
+
+    Attributes:
+        tokenizer: Counts the tokens, with special ones.
+    """
 
     # The rule of `vllm bench serve`: shuffle the conversations of at least two turns, take the first two turns of any
     # speaker, keep those with at least 4 tokens each, at most 1024 in the prompt and 2048 together, and stop at
@@ -40,7 +44,7 @@ class ShareGPTDataset:
     MAX_TOTAL_TOKENS: ClassVar[float] = 2048  # of prompt and answer together
 
     conversations: Conversations | ConversationLines
-    tokenizer: Tokenizer  # counts the tokens, with special ones
+    tokenizer: Tokenizer
     settings: RunSettings
 
     @classmethod

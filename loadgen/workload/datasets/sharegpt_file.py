@@ -47,18 +47,32 @@ def sharegpt_path(settings: RunSettings) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The first two turns of a conversation, of any speaker."""
+    """The first two turns of a conversation, of any speaker.
 
-    source: str  # its id, or its number in the file, from 0
+    Attributes:
+        source: Its id, or its number in the file, from 0.
+        prompt: The first turn.
+        answer: The second turn.
+        speakers: The speakers of the turns; None if the file does not name them.
+        image: The path or URL of an image, as the file has it; None if it has none.
+        video: The same of a video.
+    """
+
+    source: str
     prompt: str
     answer: str
-    speakers: tuple[Any, Any] = (None, None)  # speakers of the turns; None if the file does not name them
-    image: Any = None  # path or URL of an image, as the file has it; None if it has none
-    video: Any = None  # the same of a video
+    speakers: tuple[Any, Any] = (None, None)
+    image: Any = None
+    video: Any = None
 
 
 class ConversationsInOrder:
-    """The conversations of a ShareGPT file in order, read only as far as they are needed."""
+    """The conversations of a ShareGPT file in order, read only as far as they are needed.
+
+    Attributes:
+        path: The file.
+        size: Its size in bytes.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -145,6 +159,11 @@ class Conversations(ConversationsInOrder):
         return super().provenance() | {"file_cut_off": self._cut_off, "conversations": len(self._places)}
 
     def __getitem__(self, index: int) -> Conversation | None:
+        """Parse one conversation; None if its first two turns have no text that can be sent.
+
+        Raises:
+            BadInput: It is not JSON.
+        """
         number = self._numbers[index]
         return _first_turns(self._entry(number), number)
 

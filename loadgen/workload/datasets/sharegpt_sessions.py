@@ -22,7 +22,11 @@ BATCH = 64  # conversations read and encoded at a time
 
 @dataclass(frozen=True, slots=True)
 class ShareGPTSessions(EndlessSessions):
-    """Conversations in an order that `seed_order` shuffles, each a session of up to `turns` questions."""
+    """Conversations in an order that `seed_order` shuffles, each a session of up to `turns` questions.
+
+    Attributes:
+        turns: Maximum questions of a session; None for all.
+    """
 
     # A conversation is used if human (user) and gpt (assistant) alternate from the start and every text can be sent. A
     # last question without an answer is left out. Lengths are not limited.
@@ -30,7 +34,7 @@ class ShareGPTSessions(EndlessSessions):
     conversations: Conversations
     tokenizer: Tokenizer
     settings: RunSettings
-    turns: int | None  # maximum questions of a session; None for all
+    turns: int | None
     think_times: ThinkTimes
 
     def provenance(self) -> dict[str, Any]:

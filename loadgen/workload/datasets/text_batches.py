@@ -10,14 +10,23 @@ from loadgen.workload.prompt import Continued, Dataset, Prompt
 
 @dataclass(frozen=True, slots=True)
 class TextBatches:
-    """Batches of the prompts of a data set; the last batch may be smaller."""
+    """Batches of the prompts of a data set; the last batch may be smaller.
+
+    Attributes:
+        texts: The data set.
+        size: Texts in each request.
+        total: Texts in all; None: `size` in each request.
+        query: A text that stands first in each request; empty: none.
+        query_tokens: Tokens of it, counted once in each request.
+        tokens_per_text: Tokens counted with each text, beside its own.
+    """
 
     texts: Dataset
-    size: int  # texts in each request
-    total: int | None  # texts in all; None: `size` in each request
-    query: str = ""  # a text that stands first in each request; empty: none
-    query_tokens: int = 0  # tokens of it, counted once in each request
-    tokens_per_text: int = 0  # tokens counted with each text, beside its own
+    size: int
+    total: int | None
+    query: str = ""
+    query_tokens: int = 0
+    tokens_per_text: int = 0
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` requests, the same in every call."""

@@ -11,14 +11,23 @@ from loadgen.workload.uniforms import uniforms
 
 @dataclass(frozen=True, slots=True)
 class ThinkTimes:
-    """Draws a time for each turn by itself."""
+    """Draws a time for each turn by itself.
+
+    Attributes:
+        law: The distribution of the times.
+        seed: The seed of the draws: that of the arrivals, because both decide when requests are due.
+    """
 
     law: ThinkTime
-    seed: int  # seed of the draws: that of the arrivals, because both decide when requests are due
+    seed: int
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the times of `--think-time`."""
+        """Create the times of `--think-time`.
+
+        Raises:
+            BadInput: Its value is invalid.
+        """
         return cls(ThinkTime.parse(settings.think_time), seed_of(settings, "arrivals"))
 
     def before_ns(self, session: int, turn: int) -> int:

@@ -21,15 +21,23 @@ COLUMN = "--trace-column"
 
 @dataclass(frozen=True)
 class TraceDataset:
-    """The requests of a trace in the order of their times; texts are random words, exact to the token."""
+    """The requests of a trace in the order of their times; texts are random words, exact to the token.
 
-    # The prompt of a row with blocks consists of these blocks, so prompts share the prefixes that they shared in the
-    # trace. A block is the prefix of its number: its words do not depend on how many of them a prompt uses.
+    The prompt of a row with blocks consists of these blocks, so prompts share the prefixes that they shared in the
+    trace. A block is the prefix of its number: its words do not depend on how many of them a prompt uses.
+
+    Attributes:
+        file: The trace.
+        rows: The rows within the run.
+        drawing: Draws the words.
+        time_scale: Factor by which requests are sent faster; None: they have no due times.
+        block_tokens: Tokens of a block.
+    """
 
     file: TraceFile
-    rows: list[TraceRow] = field(repr=False)  # rows within the run
+    rows: list[TraceRow] = field(repr=False)
     drawing: RandomText
-    time_scale: float | None  # factor by which requests are sent faster; None: they have no due times
+    time_scale: float | None
     block_tokens: int
 
     @classmethod
@@ -91,7 +99,11 @@ class TraceDataset:
 
 
 def _columns(given: Sequence[str]) -> dict[str, str]:
-    """Read `--trace-column`: the name of each field in the file."""
+    """Read `--trace-column`: the name of each field in the file.
+
+    Raises:
+        BadInput: A field is unknown, or has no name.
+    """
     found = dict(pair.partition("=")[::2] for pair in given)
     for name, column in found.items():
         if name not in COLUMNS or not column:

@@ -20,24 +20,37 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 @dataclass(frozen=True, slots=True)
 class TraceRow:
-    """One request of a trace."""
+    """One request of a trace.
 
-    line: int  # its line in the file, from 1
-    at_ns: int  # its time, ns, from any origin
+    Attributes:
+        line: Its line in the file, from 1.
+        at_ns: Its time, ns, from any origin.
+        input_tokens: Tokens of the prompt.
+        output_tokens: Tokens of the answer.
+        blocks: The numbers of the blocks of its prompt; equal numbers are equal texts.
+    """
+
+    line: int
+    at_ns: int
     input_tokens: int
     output_tokens: int
-    blocks: tuple[int, ...] = ()  # numbers of the blocks of its prompt; equal numbers are equal texts
+    blocks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """The names of the fields in a format."""
+    """The names of the fields in a format.
+
+    Attributes:
+        unit_ns: Nanoseconds of a time of 1; None: times are dates.
+        blocks: List of blocks, "" for none.
+    """
 
     time: str
     input: str
     output: str
-    unit_ns: int | None  # nanoseconds of a time of 1; None: times are dates
-    blocks: str = ""  # list of blocks, "" for none
+    unit_ns: int | None
+    blocks: str = ""
 
 
 def _ns(value: Any, unit_ns: int | None) -> int:
@@ -65,7 +78,14 @@ FORMATS = {
 class TraceFile:
     """A trace file in one of FORMATS.
 
+    Attributes:
+        path: The file.
+        format: The name of its format.
+        rows: Its requests in the order of their times, without those of 0 input or output tokens.
+        left_out: The number of requests without input or output tokens.
+
     Args:
+        path: The file.
         format_name: One of FORMATS, or `auto` to recognise it by the first line.
         columns: The names of fields in this file, by those in COLUMNS, if they are not those of the format.
         unit_s: Seconds of a time of 1, if it is not the unit of the format.
@@ -106,7 +126,7 @@ class TraceFile:
             ) from error
         # its requests in the order of their times, without those of 0 input or output tokens
         self.rows = sorted((row for row in rows if row is not None), key=lambda row: row.at_ns)
-        self.left_out = len(rows) - len(self.rows)  # number of requests without input or output tokens
+        self.left_out = len(rows) - len(self.rows)
         if not self.rows:
             why = f": none of its {len(rows):,} rows has input and output tokens" if rows else ""
             raise BadInput(DATASET_PATH, f"{path} has no requests{why}", "give the file of a trace")

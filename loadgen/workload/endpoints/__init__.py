@@ -1,7 +1,8 @@
-"""The registry of APIs, by the name in `--backend`."""
+"""The registry of APIs, by the name in `--backend`.
 
-# An API is an `Api`. The built-in ones are listed here; other packages add theirs through the entry-point group
-# `loadgen.endpoints`.
+An API is an `Api`. The built-in ones are listed here; other packages add theirs through the entry-point group
+`loadgen.endpoints`.
+"""
 
 from collections.abc import Iterator
 from functools import cache

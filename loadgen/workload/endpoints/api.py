@@ -86,12 +86,20 @@ def text_of(prompt: Prompt) -> str:
 
 
 def asked_of(prompt: Prompt) -> str | tuple[int, ...]:
-    """Return the text of a prompt, or the token ids in its place."""
+    """Return the text of a prompt, or the token ids in its place.
+
+    Raises:
+        BadInput: It is a chat, or several texts.
+    """
     return prompt.token_ids or text_of(prompt)
 
 
 def refuse_several(prompt: Prompt) -> None:
-    """Refuse a prompt of several texts."""
+    """Refuse a prompt of several texts.
+
+    Raises:
+        BadInput: It is one.
+    """
     if prompt.texts:
         problem = f"{prompt.source} is several texts"
         raise BadInput("--backend", problem, "use openai-embeddings, or another API that takes them")

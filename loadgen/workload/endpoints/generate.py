@@ -8,8 +8,10 @@ SAMPLED = frozenset((*SAMPLING, "ignore_eos"))  # what it takes as sampling para
 
 
 def _generate(prompt: Prompt, model: str, fields: Fields) -> Fields:
-    """Make a body, which names no model and has its sampling parameters and images apart."""
-    # The text of a prompt with images has placeholders for them.
+    """Make a body, which names no model and has its sampling parameters and images apart.
+
+    The text of a prompt with images has placeholders for them.
+    """
     sampling = {name: value for name, value in fields.items() if name in SAMPLED}
     others = {name: value for name, value in fields.items() if name not in SAMPLED}
     sampling = {"max_new_tokens": prompt.output_tokens} | sampling | others.pop("sampling_params", {})

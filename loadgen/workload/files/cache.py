@@ -1,7 +1,8 @@
-"""The cache folder of data sets: prompts, hashes of large files, and words of tokenizers, kept between runs."""
+"""The cache folder of data sets: prompts, hashes of large files, and words of tokenizers, kept between runs.
 
-# Each entry is a file. It is written under another name and renamed when it is complete. Reading an entry updates its
-# time; `make_room` removes the entries that were unused for the longest time.
+Each entry is a file. It is written under another name and renamed when it is complete. Reading an entry updates its
+time; `make_room` removes the entries that were unused for the longest time.
+"""
 
 import contextlib
 import fcntl
@@ -32,7 +33,11 @@ def folder() -> Path:
 
 
 def limit() -> int:
-    """Return the maximum size of the cache in bytes, from LOADGEN_CACHE_BYTES; 0 means that no prompts are kept."""
+    """Return the maximum size of the cache in bytes, from LOADGEN_CACHE_BYTES; 0 means that no prompts are kept.
+
+    Raises:
+        BadInput: The value is not a number of bytes.
+    """
     value = os.environ.get(LIMIT) or str(DEFAULT_LIMIT_BYTES)
     if not value.isdecimal():
         raise BadInput(LIMIT, f"invalid number of bytes {value!r}", "write digits only, or 0 to keep no prompts")
@@ -119,7 +124,12 @@ class Draft:
     """An entry that is being written. An error of its file discards the entry, and is never raised.
 
     Args:
+        path: The entry.
         max_bytes: Size above which the entry is discarded; the limit of the whole cache at `commit`. None: no limit.
+
+    Attributes:
+        digest: SHA-256 of everything written.
+        size: Bytes written.
     """
 
     def __init__(self, path: Path, max_bytes: int | None = None) -> None:
@@ -180,8 +190,10 @@ class Draft:
 
 
 def _open_nameless(path: str, flags: int) -> int:
-    """Open a file without a name, which the system removes if the process is killed: an opener for `open`."""
-    # Where the system has no such files, the file has its name from the start.
+    """Open a file without a name, which the system removes if the process is killed: an opener for `open`.
+
+    Where the system has no such files, the file has its name from the start.
+    """
     try:
         return os.open(os.path.dirname(path), os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     except (AttributeError, OSError):  # only on Linux, and not on all of its file systems

@@ -1,8 +1,9 @@
-"""Download of a large published file over HTTP, which resumes after a cut connection and between commands."""
+"""Download of a large published file over HTTP, which resumes after a cut connection and between commands.
 
-# The received part stays in `.part` beside the final file, and the ETag of the content in `.part.etag`. A later attempt
-# requests the rest (RFC 9110: Range, section 14.2, and If-Range, section 13.1.5), and starts again if the content has
-# changed. `huggingface_hub` resumes only within one call, and deletes the part when it fails or is interrupted.
+The received part stays in `.part` beside the final file, and the ETag of the content in `.part.etag`. A later attempt
+requests the rest (RFC 9110: Range, section 14.2, and If-Range, section 13.1.5), and starts again if the content has
+changed. `huggingface_hub` resumes only within one call, and deletes the part when it fails or is interrupted.
+"""
 
 import fcntl
 import hashlib
@@ -37,10 +38,15 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A published file."""
+    """A published file.
 
-    path: str  # its path below the URL of the Hugging Face hub or a mirror
-    megabytes: int  # its size, rounded to millions of bytes
+    Attributes:
+        path: Its path below the URL of the Hugging Face hub or a mirror.
+        megabytes: Its size, rounded to millions of bytes.
+    """
+
+    path: str
+    megabytes: int
 
     @property
     def name(self) -> str:
@@ -61,10 +67,15 @@ SHAREGPT = Published(
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The result of `fetch`."""
+    """The result of `fetch`.
+
+    Attributes:
+        path: The complete file.
+        sha256: Its hash in hex; None if the file existed already and was not read.
+    """
 
     path: Path
-    sha256: str | None  # its hash in hex; None if the file existed already and was not read
+    sha256: str | None
 
 
 def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress = lambda done, total: None) -> Fetched:
@@ -101,7 +112,11 @@ def _address(hub: str) -> str:
 
 
 class Part:
-    """The received part of a file, locked by one process."""
+    """The received part of a file, locked by one process.
+
+    Attributes:
+        size: Its size in bytes.
+    """
 
     def __init__(self, path: Path) -> None:
         self._destination = path

@@ -1,7 +1,8 @@
-"""SHA-256 of files. The hash of a large file is kept in the cache."""
+"""SHA-256 of files. The hash of a large file is kept in the cache.
 
-# A cached hash is used while the file's size, times and inode are the same. It is stored only for a file that has not
-# changed for a while, because a file's clock is too coarse to show two changes in a row.
+A cached hash is used while the file's size, times and inode are the same. It is stored only for a file that has not
+changed for a while, because a file's clock is too coarse to show two changes in a row.
+"""
 
 import hashlib
 import os

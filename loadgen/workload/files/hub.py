@@ -4,9 +4,10 @@ from loadgen.errors import first_line
 
 
 def why_unavailable() -> str | None:
-    """Ask the hub once whether it answers; returns why it cannot be used, or None."""
-    # HF_HUB_ETAG_TIMEOUT (10 s) bounds the wait. huggingface_hub itself waits for a silent hub for almost seven
-    # minutes.
+    """Ask the hub once whether it answers; returns why it cannot be used, or None.
+
+    HF_HUB_ETAG_TIMEOUT (10 s) bounds the wait. huggingface_hub itself waits for a silent hub for almost seven minutes.
+    """
     from huggingface_hub import constants, get_session
 
     if constants.HF_HUB_OFFLINE:

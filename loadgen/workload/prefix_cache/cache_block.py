@@ -8,7 +8,12 @@ BY_DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class CacheBlock:
-    """A block of a prefix cache."""
+    """A block of a prefix cache.
 
-    tokens: int = DEFAULT_TOKENS  # its size
-    source: str = BY_DEFAULT  # where the size is from: a flag, the name of a metric, or the default
+    Attributes:
+        tokens: Its size.
+        source: Where the size is from: a flag, the name of a metric, or the default.
+    """
+
+    tokens: int = DEFAULT_TOKENS
+    source: str = BY_DEFAULT

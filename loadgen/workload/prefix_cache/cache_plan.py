@@ -21,7 +21,12 @@ class CachePlan:
     """Watches the prompts of a run on their way to its files; used in `with`.
 
     Args:
+        protocol: The state in which the cache is to be.
+        folder: The folder of the run's requests.
+        target: The server, which decides the form of a request.
         ends: Tokenizes the prompts; None: there is no tokenizer.
+        block: The unit of the cache.
+        prefixes: A prompt of each distinct prefix alone.
     """
 
     def __init__(
@@ -49,6 +54,7 @@ class CachePlan:
         """Yield the prompts of the run; where the cache is to be warm, write those that are sent before.
 
         Args:
+            prompts: The prompts.
             further: Whether more of them are made while the run goes on.
 
         Raises:

@@ -22,12 +22,18 @@ REMEDY = "give --cache cold, or another data set"
 
 @dataclass(frozen=True)
 class Salt:
-    """Replaces the first tokens of each prompt by as many words of one token."""
+    """Replaces the first tokens of each prompt by as many words of one token.
 
-    # Word i is a function of the salt and of the first i tokens. So texts that begin alike still do, and to the same
-    # token; others begin with other words. The number of tokens of a text stays the same.
+    Word i is a function of the salt and of the first i tokens. So texts that begin alike still do, and to the same
+    token; others begin with other words. The number of tokens of a text stays the same.
 
-    value: str  # salt, in hex
+    Attributes:
+        value: The salt, in hex.
+        tokenizer: Counts the tokens.
+        words: Its words.
+    """
+
+    value: str
     tokenizer: Tokenizer
     words: Words
 

@@ -8,15 +8,22 @@ from loadgen.workload.prefix_cache.token_ends import TokenizedPrompt
 
 
 class SharedBlocks:
-    """Names the blocks of prompts, and counts those that an earlier prompt has too."""
+    """Names the blocks of prompts, and counts those that an earlier prompt has too.
 
-    # A block has a name that depends on all tokens up to its end. A prompt finds a block if the name was seen before.
-    # It never finds its last token, which a server computes to have the first one of the answer.
+    A block has a name that depends on all tokens up to its end. A prompt finds a block if the name was seen before. It
+    never finds its last token, which a server computes to have the first one of the answer.
+
+    Args:
+        block_size: Tokens of a block.
+
+    Attributes:
+        tokens: Tokens of the prompts of the run so far.
+    """
 
     def __init__(self, block_size: int) -> None:
         self._size = block_size
         self._names, self._looked_up = array("q"), array("b")  # 9 bytes a block: sets of names would take a hundred
-        self.tokens = 0  # tokens of the prompts of the run so far
+        self.tokens = 0
 
     def keep(self, prompt: TokenizedPrompt, model: str) -> None:
         """Put a prompt into the cache before the run."""

@@ -23,13 +23,14 @@ NO_TOKENIZER = "the data set uses no tokenizer"
 class SharedPrompts:
     """Counts what a prefix cache can give back of the prompts that pass it, at best.
 
+    Prompts are kept until all have passed, for what they share may be known from an earlier run: to encode a million
+    tokens of text takes seconds. Where there are too many to keep, they are counted at once.
+
     Args:
         ends: Tokenizes the prompts; None: there is no tokenizer.
+        block: The unit of the cache.
         models: The model or adapter of each class of requests; a cache keeps their prompts apart.
     """
-
-    # Prompts are kept until all have passed, for what they share may be known from an earlier run: to encode a million
-    # tokens of text takes seconds. Where there are too many to keep, they are counted at once.
 
     def __init__(self, ends: TokenEnds | None, block: CacheBlock, models: Sequence[str] = ("",)) -> None:
         self._ends, self._block, self._blocks = ends, block, SharedBlocks(block.tokens)
@@ -48,6 +49,7 @@ class SharedPrompts:
         """Yield the prompts of the run.
 
         Args:
+            prompts: The prompts.
             sent_before: Whether each of them that begins a session is sent before the run, too.
         """
         for prompt in prompts:

@@ -23,26 +23,40 @@ ANSWER_TOKEN = "\x1e"  # stands for each token of an answer: what comes before i
 
 @dataclass(frozen=True, slots=True)
 class TokenizedPrompt:
-    """The text of a prompt, and where its tokens end."""
+    """The text of a prompt, and where its tokens end.
+
+    Attributes:
+        text: The text.
+        ends: The character at which each token ends.
+        before: Tokens before the text, the same of all prompts.
+        answered: Tokens up to the end of the last answer that it repeats, `before` included; 0: it repeats none.
+        tokens: All tokens of the prompt.
+    """
 
     text: str
-    ends: Ends  # character at which each token ends
-    before: int  # tokens before the text, the same of all prompts
-    answered: int  # tokens up to the end of the last answer that it repeats, `before` included; 0: it repeats none
-    tokens: int  # all tokens of the prompt
+    ends: Ends
+    before: int
+    answered: int
+    tokens: int
 
 
 @dataclass
 class TokenEnds:
-    """Tokenizes prompts, which are added in the order of their rows."""
+    """Tokenizes prompts, which are added in the order of their rows.
 
-    # A text whose words are as many as its tokens is divided at its spaces: each word is then a token, and nothing is
-    # encoded.
+    A text whose words are as many as its tokens is divided at its spaces: each word is then a token, and nothing is
+    encoded.
+
+    Attributes:
+        tokenizer: The tokenizer.
+        template: The chat template; None: there is none, or it is unknown.
+        options: Variables of the template.
+        before: Tokens before each text, where there is no template: special tokens, and those of an unknown template.
+    """
 
     tokenizer: Tokenizer
-    template: ChatTemplate | None = None  # chat template; None: there is none, or it is unknown
+    template: ChatTemplate | None = None
     options: dict[str, Any] = field(default_factory=dict)
-    # tokens before each text, where there is no template: special tokens, and those of an unknown template
     before: int = 0
     _answers: list[list[int]] = field(default_factory=list)  # of each prompt of the session: up to its own, in tokens
     _known: dict[str, Ends] = field(default_factory=dict)  # of the texts of the session so far

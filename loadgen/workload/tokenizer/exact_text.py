@@ -1,13 +1,14 @@
-"""`Words` of a tokenizer: a text of n of them, joined by spaces, has exactly n tokens."""
+"""`Words` of a tokenizer: a text of n of them, joined by spaces, has exactly n tokens.
 
-# A word is a token that spells a space and 2-14 ASCII letters, that stays this one token when it follows a word, and
-# that is one token also at the beginning of a text. So a text of n words has n tokens with byte-level BPE,
-# SentencePiece, WordPiece and WordLevel, trimmed or not.
-#
-# This holds for whole texts. After a marker or line end of a chat template, the first word may have more tokens:
-# SentencePiece puts a space only before a whole text, so 1,172 of Mistral's 4,096 words are then several tokens; 52 of
-# Qwen3's words join with a preceding `>`. `loadgen.workload.chat_template` therefore counts the tokens that a template
-# adds with words in it.
+A word is a token that spells a space and 2-14 ASCII letters, that stays this one token when it follows a word, and that
+is one token also at the beginning of a text. So a text of n words has n tokens with byte-level BPE, SentencePiece,
+WordPiece and WordLevel, trimmed or not.
+
+This holds for whole texts. After a marker or line end of a chat template, the first word may have more tokens:
+SentencePiece puts a space only before a whole text, so 1,172 of Mistral's 4,096 words are then several tokens; 52 of
+Qwen3's words join with a preceding `>`. `loadgen.workload.chat_template` therefore counts the tokens that a template
+adds with words in it.
+"""
 
 import re
 from collections.abc import Callable, Sequence
@@ -30,11 +31,15 @@ ACROSS = re.compile("[A-Za-z][ Ġ▁]+[A-Za-z]")  # a token that spans two words
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of one tokenizer."""
+    """The words of one tokenizer.
 
-    items: tuple[str, ...]  # words; their number is a power of two
-    # whether the tokens of words always add up. They may not if a token of the vocabulary spans two words; texts then
-    # need `fit_texts`.
+    Attributes:
+        items: The words; their number is a power of two.
+        additive: Whether the tokens of words always add up. They may not if a token of the vocabulary spans two words;
+            texts then need `fit_texts`.
+    """
+
+    items: tuple[str, ...]
     additive: bool
 
     @classmethod
@@ -100,6 +105,7 @@ def fit_texts(
     Args:
         rows: The words of each text in order, with spare ones.
         wanted: The tokens of each text.
+        tokenizer: Counts the tokens.
         count: Counts them instead, for example with a chat template.
 
     Raises:

@@ -1,6 +1,7 @@
-"""Read the tokenizer and chat template of a GGUF file, with the pre-tokenizers and merges of llama.cpp."""
+"""Read the tokenizer and chat template of a GGUF file, with the pre-tokenizers and merges of llama.cpp.
 
-# The fields are those of https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, under `tokenizer.ggml`.
+The fields are those of https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, under `tokenizer.ggml`.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,11 +22,16 @@ QWEN2 = (
 
 @dataclass(frozen=True)
 class GgufTokenizer:
-    """The tokenizer and chat template of a GGUF file."""
+    """The tokenizer and chat template of a GGUF file.
+
+    Attributes:
+        core: The tokenizer.
+        template: The chat template in Jinja; None if there is none.
+        special: Special tokens that the template may use, such as `bos_token`.
+    """
 
     core: Tokenizer
-    template: str | None = None  # chat template in Jinja; None if there is none
-    # special tokens that the template may use, such as `bos_token`
+    template: str | None = None
     special: dict[str, str] = field(default_factory=dict)
 
 
@@ -53,6 +59,10 @@ PRE_TOKENIZERS: dict[str, Callable[[], Any]] = {
 
 def read(path: Path, flag: str) -> GgufTokenizer:
     """Read the tokenizer and the chat template of a GGUF file.
+
+    Args:
+        path: The file.
+        flag: The flag that names it, for errors.
 
     Raises:
         BadInput: The file cannot be read, or has an unsupported kind of tokenizer.

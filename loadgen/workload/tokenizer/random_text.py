@@ -21,10 +21,15 @@ LAST_ROW = 2**64 - 1  # prefixes are rows downwards from here, prompts upwards f
 
 
 class Prefix(NamedTuple):
-    """A text that a prompt begins with."""
+    """A text that a prompt begins with.
+
+    Attributes:
+        text: The text.
+        tokens: Its tokens, without special ones.
+    """
 
     text: str
-    tokens: int  # its tokens, without special ones
+    tokens: int
 
 
 NO_PREFIX = Prefix("", 0)
@@ -32,7 +37,13 @@ NO_PREFIX = Prefix("", 0)
 
 @dataclass(frozen=True)
 class RandomText:
-    """Draws texts of the words of a tokenizer."""
+    """Draws texts of the words of a tokenizer.
+
+    Attributes:
+        tokenizer: Counts the tokens.
+        words: The words of the tokenizer.
+        seed: The seed of the texts.
+    """
 
     tokenizer: Tokenizer
     words: Words
@@ -50,9 +61,11 @@ class RandomText:
 
     @cached_property
     def phrases(self) -> "Phrases":
-        """2**16 phrases of PHRASE words, chosen by 16 bits each: several times faster than single words."""
-        # They are drawn for the first text: most data sets are created again once the server is known, before they make
-        # any.
+        """2**16 phrases of PHRASE words, chosen by 16 bits each: several times faster than single words.
+
+        They are drawn for the first text: most data sets are created again once the server is known, before they make
+        any.
+        """
         drawn = generator(self.seed, PHRASES).integers(0, len(self.words.items), (1 << 16, PHRASE))
         return Phrases(self._items, drawn)
 
@@ -104,9 +117,11 @@ class RandomText:
         return len(template_counts) == 1 and (self.words.additive or template_counts[0] == 0)
 
     def _draw(self, rows: NDArray[np.uint64], lengths: Sequence[int]) -> Iterator[str]:
-        """Draw the first `lengths` words of each row. The words of a row do not depend on their number."""
-        # Each row has a 64-bit key, and its numbers are a splitmix64 sequence that starts there. The first number gives
-        # 4 words, every other one 4 phrases.
+        """Draw the first `lengths` words of each row. The words of a row do not depend on their number.
+
+        Each row has a 64-bit key, and its numbers are a splitmix64 sequence that starts there. The first number gives 4
+        words, every other one 4 phrases.
+        """
         numbers = 1 + np.maximum(-(-(np.array(lengths) - 4) // (4 * PHRASE)), 0)
         ends = np.cumsum(numbers)
         starts = ends - numbers

@@ -30,10 +30,27 @@ TEMPLATES = ("chat_template.jinja", CONFIG)  # files that may contain the chat t
 
 
 class Tokenizer:
-    """Counts, encodes and decodes text as a server with the same tokenizer.json does."""
+    """Counts, encodes and decodes text as a server with the same tokenizer.json does.
 
-    # Batches are encoded on all cores, or on one where the environment says TOKENIZERS_PARALLELISM=false. A file is
-    # parsed when a text is first counted: it takes half a second, and a run of random words needs none.
+    Batches are encoded on all cores, or on one where the environment says TOKENIZERS_PARALLELISM=false. A file is
+    parsed when a text is first counted: it takes half a second, and a run of random words needs none.
+
+    Args:
+        parse: Makes the tokenizer of `tokenizers`.
+        name: As the attribute.
+        sha256: As the attribute.
+        folder: As the attribute.
+        gguf: As the attribute.
+
+    Attributes:
+        name: The path or hub name that the user gave.
+        sha256: Hash of its tokenizer.json, in hex.
+        special_tokens: Tokens that it adds to a single text (such as a beginning-of-sequence token).
+        size: Tokens in the vocabulary, with added tokens.
+        own_size: Tokens in the vocabulary, without added tokens.
+        folder: The folder of its file; None if there is no file.
+        gguf: The content of its GGUF file; None if it is from another file.
+    """
 
     def __init__(
         self,
@@ -43,10 +60,6 @@ class Tokenizer:
         folder: Path | None = None,
         gguf: "GgufTokenizer | None" = None,
     ) -> None:
-        # name: path or hub name that the user gave
-        # sha256: hash of its tokenizer.json, in hex
-        # folder: folder of its file; None if there is no file
-        # gguf: content of its GGUF file; None if it is from another file
         self._parse, self.name, self.sha256, self.folder, self.gguf = parse, name, sha256, folder, gguf
         sizes = fact_cache.get_or_make("sizes", sha256, [VERSION], self._sizes)
         # special_tokens: tokens that it adds to a single text (such as a beginning-of-sequence token)
@@ -144,7 +157,11 @@ class LazyTokenizer:
         self._loaded: Tokenizer | None = None
 
     def __call__(self) -> Tokenizer:
-        """Return the tokenizer; the first call loads it."""
+        """Return the tokenizer, and load it at the first call.
+
+        Raises:
+            BadInput: As `tokenizer_of`.
+        """
         if self._loaded is None:
             try:
                 self._loaded = tokenizer_of(self._settings)
@@ -182,11 +199,12 @@ def tokenizer_file(settings: RunSettings) -> Path | None:
 def load(name: str) -> Tokenizer:
     """Load a tokenizer from a tokenizer.json, a folder, a .gguf file, or by its name on the hub.
 
+    A tokenizer.json is read as it is. Only a folder, or a model of the hub, without one needs `transformers`, which is
+    slow to import and replaces parts of some tokenizers.
+
     Raises:
         BadInput: The file or folder does not exist, is not a tokenizer, or the hub does not have it.
     """
-    # A tokenizer.json is read as it is. Only a folder, or a model of the hub, without one needs `transformers`, which
-    # is slow to import and replaces parts of some tokenizers.
     path = checked_path(name)
     if path is None:
         return _from_hub(name)

@@ -26,13 +26,21 @@ class _Wordless:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line through points."""
+    """A line through points.
+
+    Attributes:
+        name: What it is of.
+        xs: Where its points stand, ascending.
+        ys: Their values; None: there is none, and the line has a gap.
+        colour: 1 to 6; lines of other colours have other dashes.
+        steps: Whether a value holds from its point to the next one, instead of being one of a straight line.
+    """
 
     name: str
-    xs: Sequence[float]  # where its points stand, ascending
-    ys: Sequence[float | None]  # their values; None: there is none, and the line has a gap
-    colour: int = 1  # 1 to 6; lines of other colours have other dashes
-    steps: bool = False  # whether a value holds from its point to the next one, instead of being one of a straight line
+    xs: Sequence[float]
+    ys: Sequence[float | None]
+    colour: int = 1
+    steps: bool = False
 
     def text(self, at: float, scale: Scale) -> str:
         """What it is at a place, in words; empty where it is nothing."""
@@ -43,14 +51,22 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Dots:
-    """Points by themselves."""
+    """Points by themselves.
 
-    name: str  # what they are; empty: the legend does not name them
+    Attributes:
+        name: What they are; empty: the legend does not name them.
+        xs, ys: Where they stand.
+        look: Their shape.
+        labels: What stands beside each; none, or as many as points.
+        texts: What each of them is in words; none, or as many as points.
+    """
+
+    name: str
     xs: Sequence[float]
     ys: Sequence[float]
     look: Look
-    labels: Sequence[str] = ()  # what stands beside each; none, or as many as points
-    texts: Sequence[str] = ()  # what each of them is in words; none, or as many as points
+    labels: Sequence[str] = ()
+    texts: Sequence[str] = ()
 
     def text(self, at: float, scale: Scale) -> str:
         """All that stands at a place, in words; empty where nothing does."""
@@ -59,14 +75,20 @@ class Dots:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Many points, one for each of many requests."""
+    """Many points, one for each of many requests.
+
+    Attributes:
+        name: What they are.
+        xs, ys: Where they stand; `xs` ascending.
+        reach: A reader at a place is told of all points that are not further away than this.
+        failed: Whether they are crosses instead of dots.
+    """
 
     name: str
-    # where they stand; `xs` ascending
     xs: Sequence[float]
     ys: Sequence[float]
-    reach: float  # a reader at a place is told of all points that are not further away than this
-    failed: bool = False  # whether they are crosses instead of dots
+    reach: float
+    failed: bool = False
 
     def text(self, at: float, scale: Scale) -> str:
         """Write the range of the values near a place, and how many there are; empty where there are none."""
@@ -86,16 +108,22 @@ class Band(_Wordless):
 
 @dataclass(frozen=True, slots=True)
 class Bars(_Wordless):
-    """Horizontal bars on a vertical axis of names."""
+    """Horizontal bars on a vertical axis of names.
+
+    Attributes:
+        ys: Place of each bar on the vertical axis.
+        labels: Text behind each bar.
+        thickness: Height of a bar as a share of the distance between two names.
+    """
 
     name: str
-    ys: Sequence[float]  # place of each bar on the vertical axis
+    ys: Sequence[float]
     # where each bar begins and ends on the horizontal axis
     lows: Sequence[float]
     highs: Sequence[float]
     look: BarLook
-    labels: Sequence[str]  # text behind each bar
-    thickness: float = 0.6  # height of a bar as a share of the distance between two names
+    labels: Sequence[str]
+    thickness: float = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +136,20 @@ class Limit(_Wordless):
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """How many values fell into each cell of a grid."""
+    """How many values fell into each cell of a grid.
+
+    Attributes:
+        name: What is counted.
+        low, high: Where the first column begins and the last one ends, on the shared axis.
+        edges: The edges of the rows, ascending; one more than there are rows.
+        counts: By column and row.
+    """
 
     name: str
-    # where the first column begins and the last one ends, on the shared axis
     low: float
     high: float
-    edges: Sequence[float]  # the edges of the rows, ascending; one more than there are rows
-    counts: Sequence[Sequence[int]]  # by column and row
+    edges: Sequence[float]
+    counts: Sequence[Sequence[int]]
 
     @property
     def most(self) -> int:
@@ -133,24 +167,40 @@ Mark = Curve | Dots | Scatter | Band | Bars | Limit | Heat | Whiskers
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """What stands between two axes, with a title above."""
+    """What stands between two axes.
+
+    Attributes:
+        title: What stands above it.
+        scale: Its vertical axis.
+        marks: What is drawn, the first below the others.
+        height: The height of the plot, in pixels of a page 720 wide.
+    """
 
     title: str
-    scale: Scale  # its vertical axis
-    marks: tuple[Mark, ...]  # what is drawn, the first below the others
-    height: int = 90  # the height of the plot, in pixels of a page 720 wide
+    scale: Scale
+    marks: tuple[Mark, ...]
+    height: int = 90
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Panels above each other."""
+    """Panels above each other.
+
+    Attributes:
+        title: What it is, in a few words.
+        about: What can be seen in it, for who cannot see it.
+        along: What the horizontal axis of all panels is, with its unit.
+        scale: That axis.
+        panels: From above; one at least.
+        stops: Places on that axis that have a tooltip, ascending.
+    """
 
     title: str
-    about: str  # what can be seen in it, for who cannot see it
-    along: str  # what the horizontal axis of all panels is, with its unit
-    scale: Scale  # that axis
-    panels: tuple[Panel, ...]  # from above; one at least
-    stops: Sequence[float] = ()  # places on that axis that have a tooltip, ascending
+    about: str
+    along: str
+    scale: Scale
+    panels: tuple[Panel, ...]
+    stops: Sequence[float] = ()
 
     def tooltip_rows(self) -> list[tuple[str, list[str]]]:
         """Every mark that says something at a stop: its name, and its words at each of the stops."""

@@ -18,10 +18,14 @@ ToPixels = Callable[[float], float]  # of a value on an axis
 
 
 class Scale:
-    """An axis."""
+    """An axis.
+
+    Attributes:
+        unit: Of its numbers; empty where they have none.
+    """
 
     __slots__ = ()
-    unit: str  # of its numbers; empty where they have none
+    unit: str
 
     def share(self, value: float) -> float:
         """Where a value stands: 0 at the beginning of the axis, 1 at its end; what is beyond stands at the end."""

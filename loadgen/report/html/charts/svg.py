@@ -29,22 +29,30 @@ def svg(chart: Chart, key: str) -> str:
     """The chart as an element of a page; its style is in `templates/charts.css`.
 
     Args:
+        chart: What is drawn.
         key: A word that no other chart of the page has: its ids begin so.
     """
     return "".join(_parts(chart, key, ""))
 
 
 def svg_file(chart: Chart, style: str) -> str:
-    """The chart as a file of its own, with these rules of CSS."""
+    """The chart as a file of its own.
+
+    Args:
+        chart: What is drawn.
+        style: Rules of CSS.
+    """
     own = f'<style>{style}</style><rect class="paper" width="100%" height="100%"/>'
     drawn = "".join(_parts(chart, "chart", own))
     return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
 
 
 def readout(chart: Chart) -> str:
-    """Return the tooltip of each stop, as JSON that may stand inside HTML; empty if there is no stop."""
-    # That is: `at`, where the stops stand, in the chart's pixels; `along`, their words; `rows`, [name, words at each
-    # stop]; `from` and `to`, between which heights they stand.
+    """Return the tooltip of each stop, as JSON that may stand inside HTML; empty if there is no stop.
+
+    That is: `at`, where the stops stand, in the chart's pixels; `along`, their words; `rows`, [name, words at each
+    stop]; `from` and `to`, between which heights they stand.
+    """
     if not chart.stops:
         return ""
     tops = _tops(chart)

@@ -17,19 +17,28 @@ WhiskerLook = Literal["plain", "gain", "loss", "other"]
 
 @dataclass(frozen=True, slots=True)
 class Whiskers:
-    """The bounds of values."""
+    """The bounds of values.
+
+    Attributes:
+        name: Name in the legend; empty: none.
+        at: Places of the whiskers: on the horizontal axis, or on the vertical one if they lie across.
+        lows, highs: Their ends; infinite: the end is unknown, and beyond the axis.
+        look: Their colour.
+        across: Whether they are horizontal.
+        values: The values whose bounds they are, drawn as dots; none, or as many as whiskers.
+        labels: Text at each; none, or as many as whiskers. It stands above the upper end, or behind the right one.
+        below: Whether it stands below the lower end instead.
+    """
 
     name: str
-    at: Sequence[float]  # places of the whiskers: on the horizontal axis, or on the vertical one if they lie across
-    # their ends; infinite: the end is unknown, and beyond the axis
+    at: Sequence[float]
     lows: Sequence[float]
     highs: Sequence[float]
     look: WhiskerLook = "plain"
-    across: bool = False  # whether they are horizontal
-    values: Sequence[float] = ()  # the values whose bounds they are, drawn as dots; none, or as many as whiskers
-    # text at each; none, or as many as whiskers. It stands above the upper end, or behind the right one.
+    across: bool = False
+    values: Sequence[float] = ()
     labels: Sequence[str] = ()
-    below: bool = False  # whether it stands below the lower end instead
+    below: bool = False
 
     def text(self, at: float, scale: Scale) -> str:
         """Write the bounds at a place; empty where there are none, and of whiskers that lie across."""

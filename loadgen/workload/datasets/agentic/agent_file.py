@@ -21,7 +21,12 @@ class AgentFile:
     """A file of recorded sessions. One session at a time is in memory, unless its format mixes them.
 
     Args:
+        path: The file.
         name: One of FORMATS, or `auto` to recognize it by its first object.
+
+    Attributes:
+        path: The file.
+        format: The name of its format.
 
     Raises:
         BadInput: The file cannot be read, or is of none of the formats.
@@ -34,7 +39,11 @@ class AgentFile:
         self.format = _format(path, name)
 
     def sessions(self) -> Iterator[RecordedSession]:
-        """Yield the sessions, the same in every call."""
+        """Yield the sessions, the same in every call.
+
+        Raises:
+            BadInput: A session is invalid, or there is none.
+        """
         is_empty = True
         for session in FORMATS[self.format].sessions(self.path):
             is_empty = False

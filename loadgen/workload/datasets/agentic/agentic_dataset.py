@@ -24,10 +24,16 @@ from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class AgenticDataset(EndlessSessions):
-    """The calls of recorded sessions, each after those that it waited for, with the recorded pauses."""
+    """The calls of recorded sessions, each after those that it waited for, with the recorded pauses.
 
-    # Recorded messages are sent as they are. Where a format has only lengths and blocks, texts are random words, exact
-    # to the token; if the file is sent more than once, with other words each time.
+    Recorded messages are sent as they are. Where a format has only lengths and blocks, texts are random words, exact to
+    the token; if the file is sent more than once, with other words each time.
+
+    Attributes:
+        file: The sessions.
+        settings: The settings of the run: pauses, seeds, tokenizer, lengths.
+        start: Where each session begins.
+    """
 
     file: AgentFile
     settings: RunSettings
@@ -35,7 +41,11 @@ class AgenticDataset(EndlessSessions):
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create it from `--dataset-path`, `--trace-format`, `--time-scale`, `--max-think-time` and others."""
+        """Create the data set from `--dataset-path`, `--trace-format`, `--time-scale`, `--max-think-time` and others.
+
+        Raises:
+            BadInput: The file cannot be used.
+        """
         start = TrajectoryStart.parse(settings.trajectory_start, seed_of(settings, "order"))
         return cls(AgentFile(dataset_path(settings, REMEDY), settings.trace_format), settings, start)
 
@@ -83,7 +93,11 @@ class AgenticDataset(EndlessSessions):
         return BlockTexts(self._random_text)
 
     def endless(self) -> Iterator[Iterator[Prompt]]:
-        """Yield the prompts of each session: after the end of the file, it is repeated."""
+        """Yield the prompts of each session: after the end of the file, it is repeated.
+
+        Raises:
+            BadInput: A session is invalid, or its words need a tokenizer.
+        """
         begun = itertools.count()
         for copy in itertools.count():
             for number, session in enumerate(self.file.sessions()):

@@ -18,10 +18,16 @@ MAX_S = 1e9  # 30 years
 
 @dataclass(frozen=True, slots=True)
 class JsonRow:
-    """One object."""
+    """One object.
+
+    Attributes:
+        path: The file.
+        location: Where it stands in the file, such as "line 3, requests[2]".
+        fields: The object.
+    """
 
     path: Path
-    location: str  # where it stands in the file, such as "line 3, requests[2]"
+    location: str
     fields: dict[str, Any]
 
     def error(self, problem: str, remedy: str = REMEDY) -> BadInput:
@@ -33,14 +39,22 @@ class JsonRow:
         return self.error(f"{name!r} is " + ("missing" if value is None else f"{str(value)[:40]!r}, not {wanted}"))
 
     def of_kind(self, kind: type, name: str, value: Any) -> Any:
-        """Return a value that has to be of a kind."""
+        """Return a value that has to be of a kind.
+
+        Raises:
+            BadInput: It is not, or is missing.
+        """
         if not isinstance(value, kind) or isinstance(value, bool):
             kinds = {str: "a text", int: "a whole number", list: "a list", dict: "an object"}
             raise self.wrong(name, value, kinds[kind])
         return value
 
     def text(self, name: str) -> str:
-        """Return a text that is not empty."""
+        """Return a text that is not empty.
+
+        Raises:
+            BadInput: The field has none.
+        """
         if not (text := self.of_kind(str, name, self.fields.get(name))):
             raise self.error(f"{name!r} is empty")
         return str(text)

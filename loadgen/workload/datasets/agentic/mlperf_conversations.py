@@ -1,9 +1,9 @@
-"""Conversations of agents in the format of MLPerf's endpoints benchmark: a JSON line for each message."""
+"""Conversations of agents in the format of MLPerf's endpoints benchmark: a JSON line for each message.
 
-# Fields: `conversation_id`, `turn` from 1, `role` (user, assistant, tool), `content`, and as needed `system`, `tools`,
-# `tool_calls`, `tool_results`, `reasoning_content`, `delay_seconds`, `max_new_tokens`. Each row of a user or tool is a
-# request that repeats all rows before it. Source: https://github.com/mlcommons/endpoints,
-# `agentic_inference_dataset.py`.
+Fields: `conversation_id`, `turn` from 1, `role` (user, assistant, tool), `content`, and as needed `system`, `tools`,
+`tool_calls`, `tool_results`, `reasoning_content`, `delay_seconds`, `max_new_tokens`. Each row of a user or tool is a
+request that repeats all rows before it. Source: https://github.com/mlcommons/endpoints, `agentic_inference_dataset.py`.
+"""
 
 import itertools
 from collections.abc import Iterator
@@ -25,7 +25,11 @@ def is_row(fields: dict[str, Any]) -> bool:
 
 
 def sessions(path: Path) -> Iterator[RecordedSession]:
-    """Yield the conversations of a file."""
+    """Yield the conversations of a file.
+
+    Raises:
+        BadInput: The file cannot be read, or a row is invalid.
+    """
     rows = (row for row in read_rows(path, REMEDY) if row.fields.get("_type") != "dataset_metadata")
     seen = set[str]()
     for name, own in itertools.groupby(rows, key=lambda row: row.text("conversation_id")):

@@ -1,9 +1,9 @@
-"""Spans of OpenTelemetry's GenAI conventions, as OTLP JSON: a line for each export, as the collector writes files."""
+"""Spans of OpenTelemetry's GenAI conventions, as OTLP JSON: a line for each export, as the collector writes files.
 
-# Calls are the spans whose `gen_ai.operation.name` is chat, text_completion or generate_content. A session is a
-# `gen_ai.conversation.id`, or else a trace. Sources: the conventions of GenAI spans with their schema of
-# `gen_ai.input.messages`, https://github.com/open-telemetry/semantic-conventions-genai; the JSON of
-# opentelemetry-proto.
+Calls are the spans whose `gen_ai.operation.name` is chat, text_completion or generate_content. A session is a
+`gen_ai.conversation.id`, or else a trace. Sources: the conventions of GenAI spans with their schema of
+`gen_ai.input.messages`, https://github.com/open-telemetry/semantic-conventions-genai; the JSON of opentelemetry-proto.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +26,11 @@ def is_row(fields: dict[str, Any]) -> bool:
 
 
 def sessions(path: Path) -> Iterator[RecordedSession]:
-    """Yield the sessions of a file, whose spans may be mixed."""
+    """Yield the sessions of a file, whose spans may be mixed.
+
+    Raises:
+        BadInput: The file cannot be read, or a span is invalid.
+    """
     found = dict[str, list[tuple[float, float, RecordedCall]]]()
     for row in read_rows(path, REMEDY):
         for resource in row.rows("resourceSpans", optional=True):

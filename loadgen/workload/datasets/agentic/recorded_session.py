@@ -9,15 +9,26 @@ from loadgen.workload.prompt import UNPLANNED
 
 @dataclass(slots=True)
 class RecordedCall:
-    """One call of a model. Its prompt has messages, or blocks of text that it shares with other calls."""
+    """One call of a model. Its prompt has messages, or blocks of text that it shares with other calls.
+
+    Attributes:
+        location: Where it stands in its file.
+        after: The numbers, from 0, of the calls that had to end before it, ascending; empty for the first.
+        delay_s: Seconds from the end of the last of these until it was sent: a tool ran, or somebody thought.
+        input_tokens: Tokens of the prompt; UNPLANNED if only its messages are known.
+        output_tokens: Tokens of the answer; None if unknown.
+        blocks: The names of the blocks with which the prompt begins; equal names are equal texts.
+        sizes: The tokens of each block.
+        messages: The messages of the prompt.
+        fields: Further fields of the body of the request.
+    """
 
     location: str
-    # numbers, from 0, of the calls that had to end before it, ascending; empty for the first
     after: tuple[int, ...] = ()
-    delay_s: float = 0.0  # seconds from the end of the last of these until it was sent: a tool ran, or somebody thought
-    input_tokens: int = UNPLANNED  # tokens of the prompt; UNPLANNED if only its messages are known
-    output_tokens: int | None = None  # tokens of the answer; None if unknown
-    blocks: Sequence[int] = ()  # names of the blocks with which the prompt begins; equal names are equal texts
+    delay_s: float = 0.0
+    input_tokens: int = UNPLANNED
+    output_tokens: int | None = None
+    blocks: Sequence[int] = ()
     sizes: Sequence[int] = ()
     messages: tuple[dict[str, Any], ...] = ()
     fields: dict[str, Any] = field(default_factory=dict)
@@ -25,11 +36,17 @@ class RecordedCall:
 
 @dataclass(slots=True)
 class RecordedSession:
-    """The calls of one session."""
+    """The calls of one session.
+
+    Attributes:
+        name: Its name in the file.
+        calls: At least one, each after those that it waited for; only the first waited for none.
+        is_global: Whether blocks of the same name in other sessions are the same.
+    """
 
     name: str
-    calls: list[RecordedCall]  # at least one, each after those that it waited for; only the first waited for none
-    is_global: bool = False  # whether blocks of the same name in other sessions are the same
+    calls: list[RecordedCall]
+    is_global: bool = False
 
     def without_first(self, count: int) -> "RecordedSession":
         """Return the session without its first calls; what waited for these alone waits for the first of the others."""
@@ -43,14 +60,15 @@ class RecordedSession:
 def direct_predecessors(times: Sequence[tuple[float, float]]) -> list[list[int]]:
     """Return which calls each call waited for, as far as times show it.
 
+    A call waited for those that had ended when it began, but for those that others of these had waited for in turn.
+    (Fishburn, Interval Orders and Interval Graphs, 1985: the cover relation of the order by time.)
+
     Args:
         times: Begin and end of each call, ascending by begin.
 
     Returns:
         For each call the numbers of others, ascending; empty if it began before any had ended.
     """
-    # A call waited for those that had ended when it began, but for those that others of these had waited for in turn.
-    # (Fishburn, Interval Orders and Interval Graphs, 1985: the cover relation of the order by time.)
     by_end = sorted(range(len(times)), key=lambda number: (times[number][1], number))
     found, direct, ended = list[list[int]](), list[int](), 0
     for number, (begin, _) in enumerate(times):

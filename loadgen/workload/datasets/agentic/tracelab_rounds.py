@@ -1,8 +1,9 @@
-"""Rounds of coding agents in TraceLab's format: a JSON line for each call."""
+"""Rounds of coding agents in TraceLab's format: a JSON line for each call.
 
-# Fields: `session_id`, `timing_events` (`event_type`, `timestamp`), `input_tokens_total`, `prefix_tokens` (how many of
-# them the call before it had, too), `output_tokens`, `reasoning_output_tokens`, `round_index`. Sources:
-# https://github.com/uw-syfi/TraceLab, and AIPerf's loader `_tracelab_convert.py`.
+Fields: `session_id`, `timing_events` (`event_type`, `timestamp`), `input_tokens_total`, `prefix_tokens` (how many of
+them the call before it had, too), `output_tokens`, `reasoning_output_tokens`, `round_index`. Sources:
+https://github.com/uw-syfi/TraceLab, and AIPerf's loader `_tracelab_convert.py`.
+"""
 
 import datetime
 from collections.abc import Iterator
@@ -22,7 +23,11 @@ def is_row(fields: dict[str, Any]) -> bool:
 
 
 def sessions(path: Path) -> Iterator[RecordedSession]:
-    """Yield the sessions of a file, whose rounds may be mixed."""
+    """Yield the sessions of a file, whose rounds may be mixed.
+
+    Raises:
+        BadInput: The file cannot be read, or a round is invalid.
+    """
     rows = dict[str, list[tuple[float, float, int, JsonRow]]]()
     for row in read_rows(path, REMEDY):
         rows.setdefault(row.text("session_id"), []).append((*_times(row), row.integer("round_index", default=0), row))

@@ -13,16 +13,24 @@ FLAG = "--trajectory-start"
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryStart:
-    """The share of the calls of a session that is left out, drawn uniformly for each session by itself."""
+    """The share of the calls of a session that is left out, drawn uniformly for each session by itself.
 
-    # low, high: bounds of the share, 0 <= low <= high < 1
+    Attributes:
+        low, high: The bounds of the share, 0 <= low <= high < 1.
+        seed: The seed of the draws.
+    """
+
     low: float
     high: float
     seed: int
 
     @classmethod
     def parse(cls, text: str, seed: int) -> Self:
-        """Parse `--trajectory-start`: SHARE or MIN:MAX."""
+        """Parse `--trajectory-start`: SHARE or MIN:MAX.
+
+        Raises:
+            BadInput: It is neither, or the range is empty.
+        """
         bounds = parse_range(text, parse_share)
         if bounds is None or not 0 <= bounds[0] <= bounds[1] < 1:
             remedy = "give a share from 0 to below 1 such as 0.25 or 25%, or MIN:MAX such as 25%:75%"

@@ -1,8 +1,9 @@
-"""`WekaSession`: sessions of coding agents with subagents, in the format of Weka's KV cache tester (AgentX)."""
+"""`WekaSession`: sessions of coding agents with subagents, in the format of Weka's KV cache tester, which AgentX uses.
 
-# A session is an object with `block_size`, `hash_id_scope` and `requests`: calls (`type` "n" or "s") with `t`, `in`,
-# `out`, `hash_ids`, `api_time` and `think_time`, times in seconds, and subagents (`type` "subagent") with `requests`.
-# Sources: https://github.com/callanjfox/kv-cache-tester, and AIPerf's loader `weka_trace_models.py`.
+A session is an object with `block_size`, `hash_id_scope` and `requests`: calls (`type` "n" or "s") with `t`, `in`,
+`out`, `hash_ids`, `api_time` and `think_time`, times in seconds, and subagents (`type` "subagent") with `requests`.
+Sources: https://github.com/callanjfox/kv-cache-tester, and AIPerf's loader `weka_trace_models.py`.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,7 +24,11 @@ def is_row(fields: dict[str, Any]) -> bool:
 
 
 def sessions(path: Path) -> Iterator[RecordedSession]:
-    """Yield the sessions of a file."""
+    """Yield the sessions of a file.
+
+    Raises:
+        BadInput: The file cannot be read, or a session is invalid.
+    """
     for row in read_rows(path, REMEDY):
         scope = row.text("hash_id_scope")
         if scope not in ("local", "global"):
@@ -45,17 +50,25 @@ class _TimedCall:
 
 
 class WekaSession:
-    """The calls of one session, which are put in order."""
+    """The calls of one session, which are put in order.
 
-    # Calls of one agent wait for each other as their times show. The first calls of a subagent wait for the call before
-    # it in the list, and the first call of the parent that begins after a subagent's end waits for that subagent.
+    Calls of one agent wait for each other as their times show. The first calls of a subagent wait for the call before
+    it in the list, and the first call of the parent that begins after a subagent's end waits for that subagent.
+
+    Args:
+        block_tokens: The tokens of a block.
+    """
 
     def __init__(self, block_tokens: int) -> None:
         self._block_tokens = block_tokens
         self._timed_calls: list[_TimedCall] = []
 
     def calls(self, session: JsonRow) -> list[RecordedCall]:
-        """Return the calls in the order of their times."""
+        """Return the calls in the order of their times.
+
+        Raises:
+            BadInput: An entry is invalid, or there is none.
+        """
         self._add(session.rows("requests"), None, 0.0)
         if not self._timed_calls:
             raise session.error("it has no requests")

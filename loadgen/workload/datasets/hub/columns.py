@@ -18,7 +18,11 @@ ASKS, REPLIES = ("user", "human"), ("assistant", "gpt")  # names of speakers
 
 
 def layout_of(settings: RunSettings, first: Record) -> Layout:
-    """Return the layout of a data set from `--hf-column` and its first record."""
+    """Return the layout of a data set from `--hf-column` and its first record.
+
+    Raises:
+        BadInput: A column is unknown, or none has prompts.
+    """
     if not settings.hf_column and {"context", "input"} <= first.keys() and not {"messages", *CHATS} & first.keys():
         return READING
     columns = _columns(settings, first)

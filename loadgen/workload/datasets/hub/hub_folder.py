@@ -20,20 +20,27 @@ REMEDY = "give its files, their folder, or its name on the hub"
 
 @dataclass(frozen=True, slots=True)
 class HubFolder:
-    """The files of a data set; one of the hub is downloaded when it is first read."""
+    """The files of a data set; one of the hub is downloaded when it is first read.
+
+    Attributes:
+        name: As the user gave it.
+        names: The paths of its files inside the folder, sorted.
+        fetch: Returns a local path of such a file.
+    """
 
     name: str
-    names: tuple[str, ...]  # paths of its files inside the folder, sorted
-    fetch: Callable[[str], Path]  # returns a local path of such a file
+    names: tuple[str, ...]
+    fetch: Callable[[str], Path]
 
     @classmethod
     def of(cls, name: str) -> "HubFolder":
         """Find the files of a data set: a file, a folder, or a name on the hub.
 
+        Without network, or with HF_HUB_OFFLINE=1, a name on the hub means the files in the hub's cache.
+
         Raises:
             BadInput: There is no such file, folder or name, or neither the hub nor its cache has it.
         """
-        # Without network, or with HF_HUB_OFFLINE=1, a name on the hub means the files in the hub's cache.
         path = Path(name).expanduser()
         if path.is_file():
             return cls(name, (path.name,), lambda _: path)
@@ -52,7 +59,11 @@ class HubFolder:
 
 
 def downloaded(name: str, file: str) -> Path | None:
-    """Return the local path of a file of the hub, downloaded if it is not in the cache; None without a connection."""
+    """Return the local path of a file of the hub, downloaded if it is not in the cache; None without a connection.
+
+    Raises:
+        BadInput: It cannot be downloaded.
+    """
     from huggingface_hub import try_to_load_from_cache
 
     found = try_to_load_from_cache(name, file, repo_type=KIND)

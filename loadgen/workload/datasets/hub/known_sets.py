@@ -1,6 +1,7 @@
-"""Data sets of the hub that `vllm bench serve` (0.33), `vllm-rs` and SGLang (0.5.23) know by name, as they do."""
+"""Data sets of the hub that `vllm bench serve` (0.33), `vllm-rs` and SGLang (0.5.23) know by name, as they read them.
 
-# Prompts, default lengths, splits and bounds are those of these tools. A function makes a prompt of a record.
+Prompts, default lengths, splits and bounds are those of these tools. A function makes a prompt of a record.
+"""
 
 from collections.abc import Callable, Mapping
 from operator import itemgetter
@@ -130,9 +131,11 @@ NOT_SENT: Mapping[str, str] = {  # data sets that vLLM knows, and what loadgen c
 
 
 def known_name(name: str) -> str | None:
-    """Return the name of the known data set that a hub name, or the path of a local copy, ends with; None: unknown."""
-    # A copy has the owner and the name of the data set as its last two folders, as in `copies/openai/gsm8k`; a folder
-    # in the cache of the hub is known, too.
+    """Return the name of the known data set that a hub name, or the path of a local copy, ends with; None: unknown.
+
+    A copy has the owner and the name of the data set as its last two folders, as in `copies/openai/gsm8k`; a folder in
+    the cache of the hub is known, too.
+    """
     parts = name.rstrip("/").split("/")
     names = {"/".join(parts[-2:]), *(part.removeprefix("datasets--").replace("--", "/", 1) for part in parts)}
     return next((known for known in (*KNOWN, *NOT_SENT) if known in names), None)

@@ -12,11 +12,17 @@ MIN_TOKENS = 4  # of a prompt and an answer, where a layout has bounds
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Lengths of usable prompts and answers, in tokens."""
+    """Lengths of usable prompts and answers, in tokens.
 
-    prompt: int  # most tokens in a prompt
-    total: int  # most tokens in a prompt and its answer
-    of_any_answer: bool = False  # whether the bounds also hold for answers whose length the user gives
+    Attributes:
+        prompt: The most in a prompt.
+        total: The most in a prompt and its answer.
+        of_any_answer: Whether the bounds also hold for answers whose length the user gives.
+    """
+
+    prompt: int
+    total: int
+    of_any_answer: bool = False
 
     def hold(self, prompt: int, answer: int) -> bool:
         """Return whether lengths are within the bounds."""
@@ -25,24 +31,31 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the records of a data set become prompts."""
+    """How the records of a data set become prompts.
 
-    # makes the row of a record, given its source; None: the record is left out. Raises LookupError, TypeError,
-    # ValueError or AttributeError for a record of another form.
+    Attributes:
+        read: Makes the row of a record, given its source; None: the record is left out. Raises LookupError, TypeError,
+            ValueError or AttributeError for a record of another form.
+        answer: Returns the recorded answer of a record; "" for none. None: the data set has none.
+        output_len: Maximum tokens of an answer without a recorded one.
+        subset, split: Those to read if the user names none.
+        bounds: The usable lengths; None: all.
+        special: Whether special tokens count in the length of an answer.
+        rendered: Whether vLLM puts the chat template around the prompts itself.
+        by_buffer: Whether the order is that of the package `datasets`, which shuffles a part at a time; else that of a
+            list that is shuffled as a whole.
+        columns: The column of each field, if prompts are made from columns that the user can choose.
+    """
+
     read: Callable[[Record, str], Row | None]
-    # returns the recorded answer of a record; "" for none. None: the data set has none.
     answer: Callable[[Record], str] | None = None
-    output_len: int = 128  # maximum tokens of an answer without a recorded one
-    # subset, split: those to read if the user names none
+    output_len: int = 128
     subset: str | None = None
     split: str | None = "train"
-    bounds: Bounds | None = None  # usable lengths; None: all
-    special: bool = True  # whether special tokens count in the length of an answer
-    rendered: bool = False  # whether vLLM puts the chat template around the prompts itself
-    # whether the order is that of the package `datasets`, which shuffles a part at a time; else that of a list that is
-    # shuffled as a whole
+    bounds: Bounds | None = None
+    special: bool = True
+    rendered: bool = False
     by_buffer: bool = True
-    # column of each field, if prompts are made from columns that the user can choose
     columns: Mapping[str, str] | None = None
 
 

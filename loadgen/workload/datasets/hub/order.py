@@ -19,9 +19,11 @@ def shuffled_files(names: Sequence[str], seed: int) -> list[str]:
 
 
 def shuffled_by_buffer(records: Iterable[T], seed: int) -> Iterator[T]:
-    """Yield the records of a file in the order of `IterableDataset.shuffle(seed)` of `datasets` 5."""
-    # A full buffer is shuffled, and half of it yielded. Fewer records than BUFFER have this order in all its releases.
-    # The records of several files are mixed beforehand by `datasets` 5, and are not by earlier releases.
+    """Yield the records of a file in the order of `IterableDataset.shuffle(seed)` of `datasets` 5.
+
+    A full buffer is shuffled, and half of it yielded. Fewer records than BUFFER have this order in all its releases.
+    The records of several files are mixed beforehand by `datasets` 5, and are not by earlier releases.
+    """
     random_numbers, buffer = np.random.default_rng(seed), list[T]()
     for record in records:
         buffer.append(record)

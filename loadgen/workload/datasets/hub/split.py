@@ -28,12 +28,17 @@ logger = logging.getLogger("loadgen")
 def split_files(folder: HubFolder, subset: str | None, split: str | None) -> list[str]:
     """Return the names of the files with the records of a subset and a split, in order.
 
+    They are those that the data set's README declares, else those whose paths contain the words. The only data file of
+    a local copy is used for any subset and split.
+
     Args:
+        folder: The files of the data set.
         subset: The subset; None: the default one, or all files.
         split: The split; None: the first of train, test and validation that it has.
+
+    Raises:
+        BadInput: There are no such files.
     """
-    # They are those that the data set's README declares, else those whose paths contain the words. The only data file
-    # of a local copy is used for any subset and split.
     files = folder.data_files()
     if not files:
         raise BadInput(

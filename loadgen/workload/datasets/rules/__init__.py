@@ -1,6 +1,7 @@
-"""Rules of `--dataset-rule`: prompts as other tools make them, to compare with their published results."""
+"""Rules of `--dataset-rule`: prompts as other tools make them, to compare with their published results.
 
-# A rule is a data set that replaces the one of its kind.
+A rule is a data set that replaces the one of its kind.
+"""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -33,13 +34,21 @@ PACKAGES = {"guidellm-0.5": "faker"}  # that a rule needs, and a plain installat
 
 
 def require_packages(rule: str | None) -> None:
-    """Check that the package of a rule is installed."""
+    """Check that the package of a rule is installed.
+
+    Raises:
+        BadInput: It is not.
+    """
     if rule in PACKAGES:
         require(FLAG, f"making texts as {rule}", PACKAGES[rule])
 
 
 def find(kind: str, rule: str) -> "DatasetClass":
-    """Find the data set of a kind (`--dataset-name`) and a rule."""
+    """Find the data set of a kind (`--dataset-name`) and a rule.
+
+    Raises:
+        BadInput: The kind has no such rule.
+    """
     rules = RULES.get(kind, {})
     if rule not in rules:
         remedy = (

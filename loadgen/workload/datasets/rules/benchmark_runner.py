@@ -19,14 +19,20 @@ BATCH = 256  # conversations encoded at a time
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkRunnerShareGPT:
-    """Conversations in the file's order whose first turn is a user's and whose second is a model's, neither empty."""
+    """Conversations in the file's order whose first turn is a user's and whose second is a model's, neither empty.
 
-    # Nothing is random. The rule makes the server generate the recorded length.
+    Nothing is random. The rule makes the server generate the recorded length.
+
+    Attributes:
+        conversations: The file.
+        tokenizer: Counts the tokens, those of the answer without special ones.
+        output_tokens: Maximum tokens of each answer; None: the length of the recorded answer.
+        min_tokens, max_tokens: Questions with fewer or more tokens are left out.
+    """
 
     conversations: ConversationsInOrder
-    tokenizer: Tokenizer  # counts the tokens, those of the answer without special ones
-    output_tokens: int | None  # maximum tokens of each answer; None: the length of the recorded answer
-    # min_tokens, max_tokens: questions with fewer or more tokens are left out
+    tokenizer: Tokenizer
+    output_tokens: int | None
     min_tokens: int = 0
     max_tokens: float = math.inf
 

@@ -1,7 +1,8 @@
-"""`ConsecutiveIds`: random prompts of `vllm bench serve`, each a range of consecutive ids of the vocabulary."""
+"""`ConsecutiveIds`: random prompts of `vllm bench serve`, each a range of consecutive ids of the vocabulary.
 
-# The ids are decoded, the text is encoded again and cut to the length, and the rest is decoded: that is the prompt. It
-# becomes shorter where neighbouring tokens merge.
+The ids are decoded, the text is encoded again and cut to the length, and the rest is decoded: that is the prompt. It
+becomes shorter where neighbouring tokens merge.
+"""
 
 import math
 from abc import ABC, abstractmethod
@@ -24,27 +25,41 @@ BLOCK_TOKENS = 1 << 18  # tokens of the prompts made at a time
 
 
 class RandomNumbers(NamedTuple):
-    """The random numbers of a rule; arrays have a number for each prompt."""
+    """The random numbers of a rule; arrays have a number for each prompt.
 
-    prefix: list[int]  # ids of the shared prefix
-    inputs: NDArray[np.int64]  # number of ids of each prompt without its prefix
-    outputs: NDArray[np.int64]  # maximum tokens of each answer
-    offsets: NDArray[np.int64]  # offset of each range in the vocabulary, without the number of the prompt
+    Attributes:
+        prefix: Ids of the shared prefix.
+        inputs: Number of ids of each prompt without its prefix.
+        outputs: Maximum tokens of each answer.
+        offsets: Offset of each range in the vocabulary, without the number of the prompt.
+    """
+
+    prefix: list[int]
+    inputs: NDArray[np.int64]
+    outputs: NDArray[np.int64]
+    offsets: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class ConsecutiveIds(ABC):
-    """Prompt i is the shared prefix, then the ids from offset + i on, modulo the vocabulary."""
+    """Prompt i is the shared prefix, then the ids from offset + i on, modulo the vocabulary.
+
+    Attributes:
+        tokenizer: Decodes and encodes; ids are from its vocabulary without added tokens.
+        prefix_tokens: Ids of the shared prefix, 0 for none.
+        inputs: Minimum and maximum number of ids of a prompt without its prefix and special tokens.
+        outputs: Minimum and maximum of the tokens of an answer.
+    """
 
     RULE: ClassVar[str]  # name of the rule
     # whether a text is cut to prefix and length together, and has its real number of tokens; else it is cut to the
     # length alone, and has the requested number
     CUTS_PREFIX: ClassVar[bool]
 
-    tokenizer: Tokenizer  # decodes and encodes; ids are from its vocabulary without added tokens
-    prefix_tokens: int  # ids of the shared prefix, 0 for none
-    inputs: tuple[int, int]  # minimum and maximum number of ids of a prompt without its prefix and special tokens
-    outputs: tuple[int, int]  # minimum and maximum of the tokens of an answer
+    tokenizer: Tokenizer
+    prefix_tokens: int
+    inputs: tuple[int, int]
+    outputs: tuple[int, int]
     seed: int
 
     @classmethod

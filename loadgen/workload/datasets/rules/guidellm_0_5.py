@@ -19,14 +19,21 @@ CHARACTERS_PER_TOKEN = 5 * 1.5  # the usual number with a margin
 
 @dataclass(frozen=True, slots=True)
 class Guidellm05Random:
-    """Prompt i is "1 i " and sentences, cut to the first `input_tokens` tokens."""
+    """Prompt i is "1 i " and sentences, cut to the first `input_tokens` tokens.
 
-    # The cut text may have another number of tokens when it is encoded again: that is `input_tokens` of its Prompt. Its
-    # last token may be white space, which a chat template may trim. Sentences are drawn prompt by prompt.
+    The cut text may have another number of tokens when it is encoded again: that is `input_tokens` of its Prompt. Its
+    last token may be white space, which a chat template may trim. Sentences are drawn prompt by prompt.
 
-    tokenizer: Tokenizer  # encodes with special tokens, and decodes without them
-    input_tokens: int  # requested tokens of each prompt
-    output_tokens: int  # maximum tokens of each answer; the rule makes the server generate all of them
+    Attributes:
+        tokenizer: Encodes with special tokens, and decodes without them.
+        input_tokens: Requested tokens of each prompt.
+        output_tokens: Maximum tokens of each answer; the rule makes the server generate all of them.
+        seed: The seed of Faker.
+    """
+
+    tokenizer: Tokenizer
+    input_tokens: int
+    output_tokens: int
     seed: int
 
     @classmethod

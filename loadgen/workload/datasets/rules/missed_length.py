@@ -1,7 +1,8 @@
-"""Missed lengths: random prompts of a rule that are far longer or shorter than was requested."""
+"""Missed lengths: random prompts of a rule that are far longer or shorter than was requested.
 
-# Rules of other tools cut a list of tokens to the length, and send its text. Most tokenizers turn that text into the
-# same tokens again; some turn it into others.
+Rules of other tools cut a list of tokens to the length, and send its text. Most tokenizers turn that text into the same
+tokens again; some turn it into others.
+"""
 
 import logging
 
@@ -16,6 +17,7 @@ def describe_miss(mean: float, low: int, high: int) -> str:
     """Describe how far prompts are from the requested length; empty if they are near it.
 
     Args:
+        mean: Their mean number of tokens.
         low, high: The shortest and the longest prompt that was requested, tokens.
     """
     if low * (1 - MAX_MISS) <= mean <= high * (1 + MAX_MISS):
