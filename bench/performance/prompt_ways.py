@@ -1,7 +1,8 @@
 """Ways: how prompts are made, ours and the usual one, each measured in a process of its own.
 
 `python -m bench.performance.prompt_ways WAY TOKENIZER FILE COUNT TOKENS` prints a Taken as JSON. The tokenizer is
-loaded before the clock starts, since that takes as long whichever way is gone; only `prepared` loads its own on it, as a run does.
+loaded before the clock starts, since that takes as long whichever way is gone; only `prepared` loads its own on it, as
+a run does.
 """
 
 import dataclasses
