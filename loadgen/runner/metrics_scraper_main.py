@@ -85,7 +85,7 @@ async def scrape(source: Source, moment: str) -> Scrape:
         reply = await get(source)
         answered_ns = now_ns()
         if reply.status == 200:
-            reading = read(reply.body)
+            reading = read(reply.body, reply.headers.get("Content-Type", ""))
         else:
             failed = f"status {reply.status}"
     except Unreachable:
@@ -144,6 +144,8 @@ async def handle_commands(order: ScrapeOrder, commands: asyncio.StreamReader) ->
 
 def run() -> None:
     """Run the process."""
+    import prometheus_client.parser  # noqa: F401 - now, or the first scrape would take as long
+
     child_process.name_process("scraper")
     os.nice(NICENESS)
     for line in kept_child.lines():
