@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from loadgen.core.outcome import Outcome
 from loadgen.core.sketch import Sketch
-from loadgen.metrics.reachability import Reachability
+from loadgen.metrics.failures import Reachability
 
 BEFORE, ON_THE_CLOCK, DONE = ("connecting", "warming up", "ready"), ("running", "draining"), "done"
 PHASES = (*BEFORE, *ON_THE_CLOCK, DONE)  # of a run that is carried out, in their order; no worker is ever done

@@ -13,7 +13,7 @@ from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.core.sketch import Sketch
-from loadgen.metrics.reachability import SILENCE_NS
+from loadgen.metrics.failures import SILENCE_NS
 from loadgen.metrics.snapshot import (
     BIN_NS,
     CANCELLED,

@@ -12,8 +12,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.engines.sim.prefix_cache import BLOCK
 from loadgen.errors import BadInput, Unreachable
 from loadgen.metrics.server.parser import CACHE_CONFIG_OF_VLLM, cache_block, is_json, is_text
-from loadgen.metrics.server.scrape_order import ScrapeOrder
-from loadgen.metrics.server.series import Source
+from loadgen.metrics.server.series import ScrapeOrder, Source
 from loadgen.runner.metrics_scraper_main import PATIENCE_S, SETTLE_S, get
 from loadgen.util import gpus
 from loadgen.util.child_process import ChildProcess

@@ -16,8 +16,7 @@ import orjson
 
 from loadgen.errors import Unreachable
 from loadgen.metrics.server.parser import Unreadable, read
-from loadgen.metrics.server.scrape_order import ScrapeOrder
-from loadgen.metrics.server.series import FIRST, LAST, TICK, Scrape, Source
+from loadgen.metrics.server.series import FIRST, LAST, TICK, Scrape, ScrapeOrder, Source
 from loadgen.metrics.server.telemetry import FILE_NAME
 from loadgen.util import child_process, http_client, kept_child
 from loadgen.util.clock import now_ns

@@ -12,8 +12,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
-from loadgen.cli.runs.metrics_endpoint import BOUNDS_NS, Metrics, buckets, serve_metrics
-from loadgen.cli.runs.metrics_server import MetricsServer
+from loadgen.cli.runs.metrics_endpoint import BOUNDS_NS, Metrics, MetricsApp, buckets, serve_metrics
 from loadgen.config.settings import RunSettings
 from loadgen.core.histogram import Histogram
 from loadgen.core.sketch import Sketch
@@ -270,16 +269,14 @@ def test_a_scraper_may_ask_for_metrics_by_name(port: int, name: str) -> None:
     assert {sample for sample, _ in told(body.decode())} == {name}
 
 
-@pytest.mark.integration
 def test_values_that_did_not_reach_the_scraper_are_waited_for() -> None:
     metrics = asked_at(5, 20, now_s=35)
     request = {"REQUEST_METHOD": "GET", "PATH_INFO": "/metrics"}
-    with MetricsServer("127.0.0.1", 0, metrics) as server:
-        answer = iter(server.get_app()(request, lambda *_: lambda _: None))
-        assert b"loadgen_in_flight" in next(answer)
-        assert metrics.wait_s > 0, "it is not yet written to the socket"
-        assert list(answer) == []
-        assert metrics.wait_s == 0
+    answer = MetricsApp(metrics)(request, lambda *_: lambda _: None)
+    assert b"loadgen_in_flight" in next(answer)
+    assert metrics.wait_s > 0, "it is not yet written to the socket"
+    assert list(answer) == []
+    assert metrics.wait_s == 0
 
 
 @pytest.mark.integration

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loadgen.config.output import parse_listen
 from loadgen.config.settings import RunSettings
@@ -20,6 +20,8 @@ from loadgen.version import __version__
 from loadgen.workload import target
 
 if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
     from prometheus_client import Metric
 
     from loadgen.runner.server import Server
@@ -143,6 +145,38 @@ def buckets(sketch: Sketch) -> list[tuple[str, float]]:
     return [*below, ("+Inf", float(upto[-1]))]
 
 
+class MetricsApp:
+    """The WSGI application that returns metrics to whoever sends a GET.
+
+    prometheus_client encodes them: as OpenMetrics, compressed, or only those of some names, as the request asks.
+
+    Args:
+        metrics: The metrics to return.
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        from prometheus_client import CollectorRegistry, make_wsgi_app
+
+        registry = CollectorRegistry()
+        registry.register(metrics)
+        self._metrics = metrics
+        self._encode = make_wsgi_app(registry)
+
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterator[bytes]:
+        """Return the answer to a request; the final values count as scraped once it has been written to the socket."""
+        if environ["REQUEST_METHOD"] != "GET":
+            start_response("405 Method Not Allowed", [("Allow", "GET")])
+            return
+        is_final = self._metrics.final and environ["PATH_INFO"] != "/favicon.ico"  # of a browser, which is no scraper
+        head: list[Any] = []
+        body = b"".join(self._encode(environ, lambda *status_and_headers: head.extend(status_and_headers)))
+        status, headers = head
+        start_response(status, [*headers, ("Content-Length", str(len(body)))])
+        yield body
+        if is_final:
+            self._metrics.mark_final_scraped()
+
+
 def identity(server: "Server") -> dict[str, str]:
     """Return the labels that tell a run from others, of the settings of a run at `server`."""
     settings = server.settings
@@ -158,7 +192,7 @@ def identity(server: "Server") -> dict[str, str]:
         "max_concurrency": settings.concurrency_profile or str(settings.max_concurrency or ""),
         "model": server.model,
         "rate": rate,
-        "target": ", ".join(target.base_url(one) for one in settings.apart()),
+        "target": ", ".join(target.base_url(alone) for alone in settings.apart()),
         "version": __version__,
     }
 
@@ -167,10 +201,14 @@ def identity(server: "Server") -> dict[str, str]:
 def serve_metrics(settings: RunSettings) -> Iterator[Metrics]:
     """Serve metrics while the context lasts, if --prometheus asks for it; yields them.
 
+    At the end, outside of any event loop, a regular scraper has the time to fetch the final values.
+
+    Args:
+        settings: The settings of the run.
+
     Raises:
         BadInput: The address cannot be listened on.
     """
-    # On leaving, and outside of any event loop, wait for a regular scraper to fetch the final values.
     metrics = Metrics()
     if settings.prometheus is None:
         yield metrics
@@ -179,7 +217,7 @@ def serve_metrics(settings: RunSettings) -> Iterator[Metrics]:
 
     host, port = parse_listen(settings.prometheus)
     try:
-        server = MetricsServer(host, port, metrics)
+        server = MetricsServer(host, port, MetricsApp(metrics))
     except OSError as error:
         problem = f"cannot listen on {host}:{port} ({error.strerror})"
         raise BadInput("--prometheus", problem, "give a free port, and an address of this machine") from error

@@ -4,6 +4,7 @@ Each worker writes such a file; `shards` joins them.
 """
 
 import contextlib
+import functools
 import math
 import os
 from collections.abc import Iterator, Sequence
@@ -12,15 +13,99 @@ from typing import Any, BinaryIO, Self
 
 import orjson
 
-from loadgen.core.record import Record
-from loadgen.core.record_json import record_line
+from loadgen.core.event_flags import TOKENS
+from loadgen.core.outcome import Outcome
+from loadgen.core.record import UNBOUNDED, Record
+from loadgen.core.record_json import FLAGS, record_line
 from loadgen.errors import BadInput
 from loadgen.metrics.records.header import RunHeader
-from loadgen.metrics.records.line import record_from_line
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.util import private_files
 from loadgen.util.partition import WHOLE, Partition
+from loadgen.workload.prompt import UNPLANNED
+
+EventRuns = Sequence[tuple[int, int]]  # as `Record.stream` has them
+
+STAMPS = ("ready", "sent", "first_byte", "first_token", "first_answer", "last_token", "closed")
+COUNTS = {  # keys of a line, and the attributes of a Record that are -1 where the line says null
+    "prompt_tokens": "prompt_tokens",
+    "completion_tokens": "completion_tokens",
+    "cached_tokens": "cached_tokens",
+    "predicted_server_input_tokens": "server_tokens",
+}
+COPIED = ("content_events", "reasoning_events", "other_events", "reads", "counted_by", "reused", "by_reader")
+
+
+def record_from_line(data: dict[str, Any], start_ns: int) -> Record:
+    """Make a Record from a parsed line.
+
+    Args:
+        data: The JSON object; times are ns from `due`, and `due` is ns from the start of the clock.
+        start_ns: When the clock started, CLOCK_MONOTONIC ns.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is no line of a request.
+    """
+    due = start_ns + data["due"]
+    planned = data["planned_input_tokens"]
+    record = Record(data["index"], UNPLANNED if planned is None else planned, data["planned_output_tokens"], due)
+    for stamp in STAMPS:
+        setattr(record, stamp, 0 if data[stamp] is None else due + data[stamp])
+    for key, attribute in COUNTS.items():
+        setattr(record, attribute, -1 if data[key] is None else data[key])
+    for name in COPIED:
+        setattr(record, name, data[name])
+    hidden = data.get("reasoning_tokens")  # older files have none
+    record.reasoning_tokens = -1 if hidden is None else hidden
+    record.matched_stop, record.nan_events = data.get("matched_stop"), data.get("nan_events", 0)
+    record.outcome, record.status = Outcome(data["outcome"]), data["status"] or 0
+    record.target = data.get("target", 0)  # older files of runs against one target do not have it
+    record.turn = data.get("turn", 0) - 1  # absent in a run without sessions
+    record.detail, record.finish_reason = data["detail"], data["finish_reason"]
+    record.connect_ns = data["connect"]
+    record.user_stamped = data.get("user_stamped", UNBOUNDED)  # older files do not say how late their stamps may be
+    record.window_filled = data.get("window_filled", False)
+    record.written = 0 if data.get("written") is None else due + data["written"]
+    record.first_answer_earliest = record.first_answer
+    if "first_answer_earliest" in data:
+        record.first_answer_earliest = due + data["first_answer_earliest"]
+    record.disconnect_tokens, record.disconnect_ns = data.get("disconnect_tokens", 0), data.get("disconnect_after", -1)
+    if "attempts" in data:
+        record.attempts, record.retried_ns = data["attempts"], data["retried"]
+        record.first_status = data["first_status"]
+        record.first_sent, record.first_closed = due + data["first_sent"], due + data["first_closed"]
+    record.results = data.get("results", -1)
+    record.is_whole = bool(data.get("whole"))
+    runs = event_runs(data.get("stream") or (), due)  # older files do not have it
+    stamps = [due + since for since in data["token_times"]]
+    earliest = [(number, due + since) for number, since in data.get("earliest", ())]
+    answer, read_late = data.get("answer", ""), data.get("read_late")
+    record.restore(stamps, data["tokens_per_event"], runs, answer, earliest, read_late)
+    return record
+
+
+def event_runs(stream: Sequence[tuple[str, int]], due: int) -> EventRuns:
+    """Return the run-length list of all events of an answer, from the "stream" of a line.
+
+    Args:
+        stream: Pairs of joined event names, and a count (of token events) or a time in ns from `due` (of others).
+        due: ns, CLOCK_MONOTONIC.
+
+    Returns:
+        Pairs of event flags, and a count or a time in ns, CLOCK_MONOTONIC.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is no such list.
+    """
+    runs = ((_flags(names), value) for names, value in stream)
+    return [(flags, value if flags & TOKENS else value + due) for flags, value in runs]
+
+
+@functools.lru_cache(1024)
+def _flags(names: str) -> int:
+    return sum(FLAGS[name] for name in names.split("+")) if names else 0
+
 
 SCHEMA = 1
 _BUFFER = 1 << 16

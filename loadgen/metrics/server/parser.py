@@ -18,7 +18,7 @@ from loadgen.metrics.server.names import (
     TTFT,
     together,
 )
-from loadgen.metrics.server.prom_histogram import PromHistogram
+from loadgen.metrics.server.series import PromHistogram
 from loadgen.workload.prefix_cache.cache_block import CacheBlock
 
 Sample = tuple[str, dict[str, str], float]  # name, labels, value
@@ -100,7 +100,7 @@ def _samples(text: bytes, content_type: str) -> list[Sample]:
     else:
         from prometheus_client.parser import text_string_to_metric_families
     try:
-        families = text_string_to_metric_families(text.decode())
+        families = text_string_to_metric_families(text.decode())  # type: ignore[no-untyped-call]  # of OpenMetrics
         return [(sample.name, sample.labels, float(sample.value)) for family in families for sample in family.samples]
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # as the parser raises them
         raise Unreadable(f"no text of Prometheus: {error}") from error
