@@ -128,7 +128,8 @@ class ReachabilityTracker:
         """Track a connection that the server refused."""
         if self._answered_ns >= self._last_ns:
             self._refused_ns = at_ns
-        self._last_ns, self._why = at_ns, why
+        self._last_ns = at_ns
+        self._why = why
 
     def reachability(self, start_ns: int) -> Reachability:
         """Return what the connections show so far.

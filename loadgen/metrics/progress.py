@@ -152,28 +152,29 @@ class Progress:
         return self.output_tokens / self.counted_tokens if self.counted_tokens else 1.0
 
     @classmethod
-    def together(cls, each: Sequence[Self]) -> Self:
+    def together(cls, workers: Sequence[Self]) -> Self:
         """Combine the progress of several workers; the phase is that of the last of them."""
         combined: dict[str, Any] = {
-            name: reduce(add, (getattr(one, name) for one in each)) for name in (*COUNTS, *LATENCIES)
+            name: reduce(add, (getattr(worker, name) for worker in workers)) for name in (*COUNTS, *LATENCIES)
         }
         for name in ("elapsed_s", "busy_share", "oldest_s", "reached"):
-            combined[name] = max(getattr(one, name) for one in each)
-        known = [one.contacts for one in each if one.contacts]  # one whose clock has not started knows of none
+            combined[name] = max(getattr(worker, name) for worker in workers)
+        contacts = [worker.contacts for worker in workers if worker.contacts]  # none before the clock starts
         return cls(
-            min((one.phase for one in each), key=PHASES.index),
-            cap=_of_all(sum, [one.cap for one in each]),
-            streams=all(one.streams for one in each),
-            closed_loop=any(one.closed_loop for one in each),
-            sending_s=_of_all(max, [one.sending_s for one in each]),
-            failures=reduce(add, (Counter(one.failures) for one in each)),
-            contacts=tuple(reduce(add, same) for same in zip(*known, strict=True)),
-            silent=reduce(or_, (dict(one.silent) for one in each)),
+            min((worker.phase for worker in workers), key=PHASES.index),
+            cap=_of_all(sum, [worker.cap for worker in workers]),
+            streams=all(worker.streams for worker in workers),
+            closed_loop=any(worker.closed_loop for worker in workers),
+            sending_s=_of_all(max, [worker.sending_s for worker in workers]),
+            failures=reduce(add, (Counter(worker.failures) for worker in workers)),
+            contacts=tuple(reduce(add, same) for same in zip(*contacts, strict=True)),
+            silent=reduce(or_, (dict(worker.silent) for worker in workers)),
             **combined,
         )
 
 
 def _of_all(combine: Callable[[Iterable[Any]], Any], values: Sequence[float | None]) -> Any:
+    """Combine values; None where one of them is None."""
     return None if None in values else combine(values)
 
 

@@ -52,7 +52,8 @@ class Metrics:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._progress, self._clock = Progress(PHASES[0]), clock
+        self._progress = Progress(PHASES[0])
+        self._clock = clock
         self._identity: dict[str, str] = {}
         self._scrapes_s: list[float] = []  # the times of the last two
         self._final_scraped = threading.Event()

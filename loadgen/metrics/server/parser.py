@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 import orjson
 
@@ -23,10 +24,9 @@ from loadgen.workload.prefix_cache.cache_block import CacheBlock
 
 Sample = tuple[str, dict[str, str], float]  # name, labels, value
 OPENMETRICS = "application/openmetrics-text"
-_SUFFIXES = ("_total", "_bucket", "_count", "_sum")
 _NAMES = frozenset(name.encode() for name in SAMPLES)
 # Metrics as OpenMetrics names them where it states their types: without the suffixes of samples.
-_FAMILIES = _NAMES | {name.removesuffix(suffix).encode() for name in SAMPLES for suffix in _SUFFIXES}
+_FAMILIES = _NAMES | {re.sub("_(total|bucket|count|sum)$", "", name).encode() for name in SAMPLES}
 _SAMPLE_LINE = re.compile(rb"^[ \t]*([\w:]+).*", re.MULTILINE)  # with the name of its metric
 _TYPED_LINE = re.compile(rb"^(?:# TYPE )?([\w:]+).*|^# EOF$", re.MULTILINE)
 _OF_ITERATIONS = ("numActiveRequests", "numQueuedRequests")
@@ -101,7 +101,8 @@ def _samples(text: bytes, content_type: str) -> list[Sample]:
         from prometheus_client.parser import text_string_to_metric_families
     try:
         families = text_string_to_metric_families(text.decode())  # type: ignore[no-untyped-call]  # of OpenMetrics
-        return [(sample.name, sample.labels, float(sample.value)) for family in families for sample in family.samples]
+        samples = chain.from_iterable(family.samples for family in families)
+        return [(sample.name, sample.labels, float(sample.value)) for sample in samples]
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # as the parser raises them
         raise Unreadable(f"no text of Prometheus: {error}") from error
 

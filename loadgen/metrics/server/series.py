@@ -145,7 +145,8 @@ class SourceSeries(WithTtft):
             scrapes: The scrapes of one source, in order of time.
             start_ns: When the clock of the run started, CLOCK_MONOTONIC.
         """
-        positions = sorted({name for scrape in scrapes for name in scrape.values if name.startswith(ACCEPTED_AT)})
+        quantities = set[str]().union(*(scrape.values for scrape in scrapes))
+        positions = sorted(name for name in quantities if name.startswith(ACCEPTED_AT))
         counts = {quantity: _Growth(0.0, float) for quantity in (*COUNTERS, *positions)}
         ttft = _Growth(PromHistogram(0.0, 0.0, {}), lambda buckets: buckets.count)
         names: Mapping[str, str] = {}
