@@ -152,23 +152,23 @@ class Progress:
         return self.output_tokens / self.counted_tokens if self.counted_tokens else 1.0
 
     @classmethod
-    def together(cls, workers: Sequence[Self]) -> Self:
+    def together(cls, each: Sequence[Self]) -> Self:
         """Combine the progress of several workers; the phase is that of the last of them."""
         combined: dict[str, Any] = {
-            name: reduce(add, (getattr(worker, name) for worker in workers)) for name in (*COUNTS, *LATENCIES)
+            name: reduce(add, (getattr(worker, name) for worker in each)) for name in (*COUNTS, *LATENCIES)
         }
         for name in ("elapsed_s", "busy_share", "oldest_s", "reached"):
-            combined[name] = max(getattr(worker, name) for worker in workers)
-        contacts = [worker.contacts for worker in workers if worker.contacts]  # none before the clock starts
+            combined[name] = max(getattr(worker, name) for worker in each)
+        contacts = [worker.contacts for worker in each if worker.contacts]  # none before the clock starts
         return cls(
-            min((worker.phase for worker in workers), key=PHASES.index),
-            cap=_of_all(sum, [worker.cap for worker in workers]),
-            streams=all(worker.streams for worker in workers),
-            closed_loop=any(worker.closed_loop for worker in workers),
-            sending_s=_of_all(max, [worker.sending_s for worker in workers]),
-            failures=reduce(add, (Counter(worker.failures) for worker in workers)),
+            min((worker.phase for worker in each), key=PHASES.index),
+            cap=_of_all(sum, [worker.cap for worker in each]),
+            streams=all(worker.streams for worker in each),
+            closed_loop=any(worker.closed_loop for worker in each),
+            sending_s=_of_all(max, [worker.sending_s for worker in each]),
+            failures=reduce(add, (Counter(worker.failures) for worker in each)),
             contacts=tuple(reduce(add, same) for same in zip(*contacts, strict=True)),
-            silent=reduce(or_, (dict(worker.silent) for worker in workers)),
+            silent=reduce(or_, (dict(worker.silent) for worker in each)),
             **combined,
         )
 

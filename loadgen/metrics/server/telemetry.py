@@ -187,10 +187,15 @@ class Telemetry:
         scrapes = [Scrape.from_dict(line) for line in parsed if "gpus" not in line]
         sources = [SourceSeries.of(of_source, start_ns) for of_source in by_source(scrapes)]
         readings = [line for line in parsed if "gpus" in line]
+        read_s = [(reading["asked_ns"] - start_ns) / 1e9 for reading in readings]
+        gpus = []
+        for of_gpu in zip(*(reading["gpus"] for reading in readings), strict=True):
+            series = {quantity: [values[quantity] for values in of_gpu] for quantity in QUANTITIES}
+            gpus.append(Gpu(of_gpu[0]["name"], read_s, series))
         with_metrics = tuple(source for source in sources if source.names)
         if with_metrics:
             missing += tuple(source.url for source in sources if not source.names)
-        return cls(with_metrics, _gpus(readings, start_ns), missing)
+        return cls(with_metrics, tuple(gpus), missing)
 
 
 @dataclass(frozen=True)
@@ -254,12 +259,3 @@ class LatestServerMetrics:
             if values and len(values) == len(self._last):
                 gauges[quantity] = together(quantity, values)
         return gauges
-
-
-def _gpus(readings: list[dict[str, Any]], start_ns: int) -> tuple[Gpu, ...]:
-    at_s = [(reading["asked_ns"] - start_ns) / 1e9 for reading in readings]
-    columns = zip(*(reading["gpus"] for reading in readings), strict=True)
-    return tuple(
-        Gpu(column[0]["name"], at_s, {quantity: [reading[quantity] for reading in column] for quantity in QUANTITIES})
-        for column in columns
-    )
