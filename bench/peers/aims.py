@@ -10,7 +10,7 @@ from bench.peers.trial import Trial
 from bench.table import figure
 
 MAX_US_PER_TOKEN, MIN_RATIO = 6.0, 7.0
-MAX_FIRST_REQUEST_S, MAX_MEASURING_MB, MAX_OWN_MB = 1.0, 60.0, 40.0
+MAX_FIRST_REQUEST_S, MAX_MEASURING_MB = 1.0, 60.0
 MAX_FIRST_RUN = 1.2  # of the Rust client's time to its first request
 BOUND_MS, BOUND_SHARE = 0.5, 0.01  # of a percentile's distance from the truth, whichever is more
 
@@ -46,14 +46,13 @@ def excess(trial: Trial) -> float:
     return max(shares)
 
 
-def aims(ours: Costs, one_core: Costs, tools: Mapping[str, Costs], own_mb: float | None) -> list[Aim]:
+def aims(ours: Costs, one_core: Costs, tools: Mapping[str, Costs]) -> list[Aim]:
     """All of them.
 
     Args:
         ours: With full recording.
         one_core: The same on one core.
         tools: The other tools, by name.
-        own_mb: What a default install has beside transformers and what that needs.
     """
     heavy, light = quiet(one_core.trials.get("W3", ())), ours.trials.get("W1", ())
     cost = ours.us_per_token("W1")
@@ -80,7 +79,6 @@ def aims(ours: Costs, one_core: Costs, tools: Mapping[str, Costs], own_mb: float
         ),
         _most("s from the command to the first request, W1", first_s, MAX_FIRST_REQUEST_S),
         _most("MB of the measuring process, in any run", max(memory, default=None), MAX_MEASURING_MB),
-        _most("MB of a default install beside transformers", own_mb, MAX_OWN_MB),
     ]
 
 

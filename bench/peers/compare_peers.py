@@ -42,7 +42,6 @@ from tests.helpers.documents import between, table
 from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "docs/peers.md"
-OWN = "loadgen beside transformers"  # in the sizes of environments
 START = Load("S", rate=20, count=20, tokens=2)
 LOADS = (
     START,
@@ -163,11 +162,7 @@ def installed_mb(peers: Sequence[Peer]) -> dict[str, float]:
                 shutil.copy(ROOT / part, source)
             for part in ("loadgen", "engines", "bench"):
                 shutil.copytree(ROOT / part, source / part, ignore=shutil.ignore_patterns("*.so", "*.c", "__pycache__"))
-            ours = made(Recipe("loadgen", ((str(source),),)), Path(name)).parent
-            (installed,) = ours.glob("lib/*/site-packages/transformers-*.dist-info")
-            wanted = f"transformers=={installed.stem.split('-')[1]}"
-            sizes[OURS[0].name] = _size_mb(ours)
-            sizes[OWN] = sizes[OURS[0].name] - _size_mb(made(Recipe("transformers", ((wanted,),)), Path(name)).parent)
+            sizes[OURS[0].name] = _size_mb(made(Recipe("loadgen", ((str(source),),)), Path(name)).parent)
     return sizes
 
 
@@ -178,14 +173,14 @@ def _size_mb(folder: Path) -> float:
     return sum(files.values()) / BYTES_PER_MB
 
 
-def what_we_have_to_be(found: dict[str, Costs], sizes: dict[str, float]) -> list[Aim]:
+def what_we_have_to_be(found: dict[str, Costs]) -> list[Aim]:
     """The aims, of what was measured."""
     plain, recording, one_core, first = (found.get(peer.name, Costs({})) for peer in OURS)
     tools = {peer.name: found[peer.name] for peer in TOOLS if peer.name in found}
     of_start = start_aims(plain, first, tools.get(VllmRs.name, Costs({})))
     if not recording.trials:
         return of_start
-    return [*of_start, *aims(recording, one_core, tools, sizes.get(OWN))]
+    return [*of_start, *aims(recording, one_core, tools)]
 
 
 def settings_table(peers: Sequence[Peer]) -> str:
@@ -204,7 +199,7 @@ def report(peers: Sequence[Peer], found: dict[str, Costs], sizes: dict[str, floa
     )
     parts = [heading]
     if START in loads:
-        parts += [aims_table(what_we_have_to_be(found, sizes)), costs_table(found, sizes)]
+        parts += [aims_table(what_we_have_to_be(found)), costs_table(found, sizes)]
     for load in loads:
         parts += [f"### {load}", load_table(found, load.name)] if load is not START else []
     return "\n\n".join([*parts, "### Settings", settings_table(peers), "### Every run", runs_table(found)])
@@ -235,7 +230,7 @@ def main() -> int:
     print("\n\n".join([text, *failures]))
     if options.write:
         between(DOCUMENT, comparison.begin, text, comparison.end)
-    missed = START in loads and any(aim.met is False for aim in what_we_have_to_be(found, sizes))
+    missed = START in loads and any(aim.met is False for aim in what_we_have_to_be(found))
     return int(bool(failures) or missed)
 
 

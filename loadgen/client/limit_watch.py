@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from loadgen.client.timeouts import Timeouts
 from loadgen.core.outcome import Outcome
 from loadgen.core.stamped_connection import Connection
-from loadgen.metrics.reachability import SILENCE_NS
+from loadgen.metrics.failures import SILENCE_NS
 from loadgen.util.clock import NS_PER_S, now_ns
 
 MIN_PAUSE_NS = 20_000_000  # between two looks

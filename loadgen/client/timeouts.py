@@ -6,7 +6,7 @@ from typing import Self
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from loadgen.metrics.reachability import SILENCE_NS
+from loadgen.metrics.failures import SILENCE_NS
 
 NEVER_NS = 1 << 62
 

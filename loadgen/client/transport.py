@@ -24,7 +24,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
 from loadgen.core.stamped_connection import Connection
-from loadgen.metrics.reachability import Reachability, ReachabilityTracker
+from loadgen.metrics.failures import Reachability, ReachabilityTracker
 from loadgen.util import machine
 from loadgen.util.clock import clock_for, now_ns
 from loadgen.util.source_address import SourceAddresses

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, final
 
 import numpy as np
+from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 
 DAY_NS: int
@@ -103,6 +104,12 @@ class Histogram:
         """Return an equal histogram that shares nothing with this one."""
     def __eq__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]
+    def to_hdr(self) -> HdrHistogram:
+        """Return an `hdrh.histogram.HdrHistogram` with the same counts, minimum and maximum.
+
+        Raises:
+            OverflowError: There are 2**62 values or more.
+        """
     def encode(self) -> str:
         """Return the counts in HdrHistogram's V2 compressed base64 encoding, which its ports and its plotters read.
 

@@ -66,8 +66,8 @@ class ClientUsage:
         """Combine several processes: what they used is summed, of what disturbed them the worst is kept."""
 
         def combined(name: str) -> Any:
-            known = [value for usage in usages if (value := getattr(usage, name)) is not None]
-            return _COMBINED[name](known) if known else None
+            values = [value for usage in usages if (value := getattr(usage, name)) is not None]
+            return _COMBINED[name](values) if values else None
 
         return cls(**{field.name: combined(field.name) for field in dataclasses.fields(cls)})
 
@@ -81,9 +81,11 @@ class UsageSampler:
     """
 
     def __init__(self, engine_pids: tuple[int, ...], other_pids: tuple[int, ...] = ()) -> None:
-        self._engine_pids, self._other_pids = engine_pids, other_pids
+        self._engine_pids = engine_pids
+        self._other_pids = other_pids
         self._before = machine.CpuTimes.now()
-        self._engine_s, self._other_s = _cpu_s(engine_pids), _cpu_s(other_pids)
+        self._engine_s = _cpu_s(engine_pids)
+        self._other_s = _cpu_s(other_pids)
         self._thread_s = time.thread_time()
 
     @property
@@ -94,8 +96,11 @@ class UsageSampler:
 
     def so_far(self) -> ClientUsage:
         """Return the usage so far, with all that the machine can tell."""
-        busy_share, before, after = self.busy_share, self._before, machine.CpuTimes.now()
-        engine_s, wall_s = _cpu_s(self._engine_pids) - self._engine_s, after.at_s - before.at_s
+        busy_share = self.busy_share
+        before = self._before
+        after = machine.CpuTimes.now()
+        engine_s = _cpu_s(self._engine_pids) - self._engine_s
+        wall_s = after.at_s - before.at_s
         other_s = _cpu_s(self._other_pids) - self._other_s
         return ClientUsage(
             wall_s=wall_s,

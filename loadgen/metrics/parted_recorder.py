@@ -24,12 +24,13 @@ class PartedRecorder(Recorder):
     @classmethod
     def from_settings(cls, settings: RunSettings, start_ns: int, scheduled: int) -> Self:
         """Make a recorder with one of its own for each target and class of the settings."""
-        made = super().from_settings(settings, start_ns, scheduled)
-        each = [settings.of_class(one) for one in settings.request_classes] or [settings]
-        made._targets, made._classes = max(1, len(settings.urls)), len(each)
-        made._has_classes = bool(settings.request_classes)
-        made._parts = [Recorder.from_settings(own, start_ns, 0) for _ in range(made._targets) for own in each]
-        return made
+        recorder = super().from_settings(settings, start_ns, scheduled)
+        of_classes = [settings.of_class(request_class) for request_class in settings.request_classes] or [settings]
+        recorder._targets = max(1, len(settings.urls))
+        recorder._classes = len(of_classes)
+        recorder._has_classes = bool(settings.request_classes)
+        recorder._parts = [Recorder.from_settings(of_class, start_ns, 0) for of_class in of_classes * recorder._targets]
+        return recorder
 
     def add(self, record: Record) -> None:
         """As `Recorder.add`."""
@@ -43,28 +44,29 @@ class PartedRecorder(Recorder):
     @property
     def failed(self) -> int:
         """As `Recorder.failed`."""
-        return sum(one.failed for one in self._parts)
+        return sum(part.failed for part in self._parts)
 
     @property
     def failed_by_class(self) -> Counter[str]:
         """As `Recorder.failed_by_class`."""
-        return sum((one.failed_by_class for one in self._parts), super().failed_by_class)
+        return sum((part.failed_by_class for part in self._parts), super().failed_by_class)
 
     def count(self, name: str) -> int:
         """As `Recorder.count`."""
-        return super().count(name) + sum(one.count(name) for one in self._parts)
+        return super().count(name) + sum(part.count(name) for part in self._parts)
 
     def sketch(self, name: str) -> Sketch:
         """As `Recorder.sketch`."""
-        whole: Sketch = reduce(add, (one.sketch(name) for one in self._parts), super().sketch(name))
+        whole: Sketch = reduce(add, (part.sketch(name) for part in self._parts), super().sketch(name))
         return whole
 
     def snapshot(self, partial: str | None = None) -> Snapshot:
         """Copy what has been counted so far, with the part of each target and of each class."""
-        parts = [one.snapshot(partial) for one in self._parts]
-        targets, classes = list[Snapshot](), list[Snapshot]()
+        parts = [part.snapshot(partial) for part in self._parts]
+        targets = list[Snapshot]()
+        classes = list[Snapshot]()
         if self._targets > 1:
-            parts = [_numbered(one, place // self._classes) for place, one in enumerate(parts)]
+            parts = [_numbered(part, place // self._classes) for place, part in enumerate(parts)]
             rows = [parts[first : first + self._classes] for first in range(0, len(parts), self._classes)]
             targets = [_merged(row) for row in rows]
         if self._has_classes:
@@ -96,5 +98,7 @@ def _merged(parts: list[Snapshot]) -> Snapshot:
 
 def _numbered(part: Snapshot, number: int) -> Snapshot:
     """Return a part of a target, with the target's number in the examples of its failures."""
-    examples = {name: [example | {"target": number} for example in some] for name, some in part.examples.items()}
+    examples = {
+        name: [example | {"target": number} for example in of_outcome] for name, of_outcome in part.examples.items()
+    }
     return replace(part, examples=examples)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from loadgen.core.outcome import Outcome
 from loadgen.core.sketch import Sketch
-from loadgen.metrics.reachability import Reachability
+from loadgen.metrics.failures import Reachability
 
 BEFORE, ON_THE_CLOCK, DONE = ("connecting", "warming up", "ready"), ("running", "draining"), "done"
 PHASES = (*BEFORE, *ON_THE_CLOCK, DONE)  # of a run that is carried out, in their order; no worker is ever done
@@ -155,25 +155,26 @@ class Progress:
     def together(cls, each: Sequence[Self]) -> Self:
         """Combine the progress of several workers; the phase is that of the last of them."""
         combined: dict[str, Any] = {
-            name: reduce(add, (getattr(one, name) for one in each)) for name in (*COUNTS, *LATENCIES)
+            name: reduce(add, (getattr(worker, name) for worker in each)) for name in (*COUNTS, *LATENCIES)
         }
         for name in ("elapsed_s", "busy_share", "oldest_s", "reached"):
-            combined[name] = max(getattr(one, name) for one in each)
-        known = [one.contacts for one in each if one.contacts]  # one whose clock has not started knows of none
+            combined[name] = max(getattr(worker, name) for worker in each)
+        contacts = [worker.contacts for worker in each if worker.contacts]  # none before the clock starts
         return cls(
-            min((one.phase for one in each), key=PHASES.index),
-            cap=_of_all(sum, [one.cap for one in each]),
-            streams=all(one.streams for one in each),
-            closed_loop=any(one.closed_loop for one in each),
-            sending_s=_of_all(max, [one.sending_s for one in each]),
-            failures=reduce(add, (Counter(one.failures) for one in each)),
-            contacts=tuple(reduce(add, same) for same in zip(*known, strict=True)),
-            silent=reduce(or_, (dict(one.silent) for one in each)),
+            min((worker.phase for worker in each), key=PHASES.index),
+            cap=_of_all(sum, [worker.cap for worker in each]),
+            streams=all(worker.streams for worker in each),
+            closed_loop=any(worker.closed_loop for worker in each),
+            sending_s=_of_all(max, [worker.sending_s for worker in each]),
+            failures=reduce(add, (Counter(worker.failures) for worker in each)),
+            contacts=tuple(reduce(add, same) for same in zip(*contacts, strict=True)),
+            silent=reduce(or_, (dict(worker.silent) for worker in each)),
             **combined,
         )
 
 
 def _of_all(combine: Callable[[Iterable[Any]], Any], values: Sequence[float | None]) -> Any:
+    """Combine values; None where one of them is None."""
     return None if None in values else combine(values)
 
 

@@ -13,7 +13,7 @@ from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.core.sketch import Sketch
-from loadgen.metrics.reachability import SILENCE_NS
+from loadgen.metrics.failures import SILENCE_NS
 from loadgen.metrics.snapshot import (
     BIN_NS,
     CANCELLED,
@@ -67,14 +67,16 @@ class Recorder:
         from_due: bool = True,
         detailed: bool = False,
     ) -> None:
-        self.start_ns, self.scheduled = start_ns, scheduled
+        self.start_ns = start_ns
+        self.scheduled = scheduled
         self._latencies = {name: Latency() for name in LATENCIES}
         self.waits = {name: Histogram() for name in (*WAITS, UNFINISHED)}
         self.counters = dict.fromkeys(COUNTED_HERE, 0)
         self._tally = Tally(start_ns, BIN_NS, self._latencies, self.waits, from_due)  # all others
         self.ended = 0
         self.never_sent: list[tuple[int, int]] = []  # the number of the first, and how many
-        self._limits, self._from_due = dict(limits or {}), from_due
+        self._limits = dict(limits or {})
+        self._from_due = from_due
         self._outcomes: Counter[str] = Counter()
         self._finishes: Counter[str] = Counter()
         self._early_stops: Counter[str] = Counter()
@@ -104,14 +106,15 @@ class Recorder:
         name = f"status({record.status})" if record.outcome is Outcome.STATUS else str(record.outcome)
         self._outcomes[name] += 1
         sent = record.sent - self.start_ns if record.sent else -1
-        closed, inputs = record.closed - self.start_ns, (input_tokens(record), record.cached_tokens)
+        closed = record.closed - self.start_ns
+        inputs = (input_tokens(record), record.cached_tokens)
         self._block += ROW.pack(record.index, sent, closed, *self._latencies_of(record), *inputs)
         if len(self._block) >= _BLOCK_BYTES:
             self._blocks.append(self._block)
             self._block = bytearray()
         self._tally.add(record)
-        if record.disconnect_tokens or record.disconnect_ns >= 0:
-            self.counters["departures"] += record.sent > 0
+        if record.sent > 0 and (record.disconnect_tokens or record.disconnect_ns >= 0):
+            self.counters["departures"] += 1
         if record.attempts > 1:
             self._add_retried(record)
         if record.first_token and record.closed - record.first_token >= SILENCE_NS:
@@ -125,8 +128,10 @@ class Recorder:
                 self._judge(record)
         else:
             # Of what no transport was given, only the rest of a session that failed has a record.
-            self.counters["never_due"] += record.outcome is Outcome.CANCELLED and not record.ready
-            self.counters["broken_off"] += record.events > 0 and record.outcome is Outcome.STREAM_ERROR
+            if record.outcome is Outcome.CANCELLED and not record.ready:
+                self.counters["never_due"] += 1
+            if record.outcome is Outcome.STREAM_ERROR and record.events > 0:
+                self.counters["broken_off"] += 1
             self._add_example(name, record.index, phase(record), record.detail or "")
             if record.sent and record.outcome in GIVEN_UP:
                 self.waits[UNFINISHED].record(record.closed - record.due)
@@ -205,7 +210,8 @@ class Recorder:
         """Return TTFT, E2EL and TPOT, ns, never below 0; of a request that is not ok, what stands in their place."""
         if record.outcome is not Outcome.OK:
             return (_IN_PLACE.get(record.outcome, FAILED),) * 3
-        start, tpot_ns = self._start(record), record.tpot_n1_ns
+        start = self._start(record)
+        tpot_ns = record.tpot_n1_ns
         return (
             max(record.first_token - start, 0),
             max(record.last_token - start, 0),
@@ -216,9 +222,11 @@ class Recorder:
         return record.due if self._from_due else record.sent
 
     def _judge(self, record: Record) -> None:
-        start = self._start(record)
-        self.counters["good"] += self._is_good(record, start, record.tpot_ns)
-        self.counters["good_sent"] += self._is_good(record, record.sent, record.tpot_n1_ns)
+        """Count a request as good where it meets all --goodput limits."""
+        if self._is_good(record, self._start(record), record.tpot_ns):
+            self.counters["good"] += 1
+        if self._is_good(record, record.sent, record.tpot_n1_ns):
+            self.counters["good_sent"] += 1
 
     def _is_good(self, record: Record, start: int, tpot_ns: int | None) -> bool:
         # a one-token reply has no TPOT and is judged on the rest
@@ -241,8 +249,8 @@ class Recorder:
             return
         self.counters["silent_streams"] += 1
         since_s = (-since_ns - self.start_ns) / 1e9
-        found = {"index": record.index, "since_s": since_s, "for_s": longest_ns / 1e9}
-        self._silences = first_examples([*self._silences, found])
+        silence = {"index": record.index, "since_s": since_s, "for_s": longest_ns / 1e9}
+        self._silences = first_examples([*self._silences, silence])
 
     def _add_example(self, name: str, index: int, reached: str, detail: str) -> None:
         examples = self._examples.get(name, [])
@@ -288,7 +296,8 @@ def _count_word(counts: Counter[str], word: str) -> None:
 
 def _why_ended(record: Record) -> str:
     """Return the finish reason of an answer, with the stop word (in quotes) or token id, where the server names it."""
-    finish, stop = record.finish_reason or "none", record.matched_stop
+    finish = record.finish_reason or "none"
+    stop = record.matched_stop
     if stop is None:
         return finish
     return f"{finish} ({json.dumps(stop[:MAX_STOP_CHARACTERS]) if isinstance(stop, str) else f'token {stop}'})"

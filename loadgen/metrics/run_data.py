@@ -1,17 +1,17 @@
 """All data of a run: what was asked, what was measured, under which circumstances. Checks and report read it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 from loadgen.config import slo
 from loadgen.config.output import parse_percentiles
 from loadgen.config.settings import RunSettings, is_closed_loop
 from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.records.header import RunHeader
-from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.records.trailer import RunTrailer, WorkerReport
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.metrics.worker_report import WorkerReport
 from loadgen.workload.due_times import DueTimes
 
 USUAL_PERCENTILES = (50.0, 90.0, 99.0)
@@ -66,8 +66,8 @@ class RunData:
     @property
     def held_back(self) -> bool:
         """Whether a cap, and not the schedule alone, decided when requests were sent."""
-        waited = bool(self.snapshot.histograms["pool_wait"].max)
-        return self.closed_loop or (waited and self.settings.max_concurrency is not None)
+        has_waited = bool(self.snapshot.histograms["pool_wait"].max)
+        return self.closed_loop or (has_waited and self.settings.max_concurrency is not None)
 
     @property
     def percentiles(self) -> list[float]:
@@ -77,12 +77,35 @@ class RunData:
     @property
     def goodput_metrics(self) -> frozenset[str]:
         """The latencies with a --goodput limit, of the run or of its classes; empty if any request has no limit."""
-        each = [self.settings.of_class(one) for one in self.settings.request_classes] or [self.settings]
-        limits = [slo.parse_goodput(own.goodput) for own in each]
-        return frozenset(metric for own in limits for metric in own) if all(limits) else frozenset()
+        settings = self.settings
+        classes = [settings.of_class(request_class) for request_class in settings.request_classes] or [settings]
+        limits = [slo.parse_goodput(of_class.goodput) for of_class in classes]
+        return frozenset().union(*limits) if all(limits) else frozenset()
 
     @property
     def relied_on(self) -> bool:
         """Whether the user lets the run decide something, so that remarks on its worth count as failures."""
-        has_slo = self.settings.slo is not None or any(one.slo is not None for one in self.settings.request_classes)
-        return self.settings.strict or has_slo
+        settings = self.settings
+        slos = [settings.slo, *(request_class.slo for request_class in settings.request_classes)]
+        return settings.strict or any(limit is not None for limit in slos)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The numbers of a run or of a part of it, with what only the measuring processes know; parts add up.
+
+    Attributes:
+        snapshot: The numbers.
+        trailer: The other facts.
+    """
+
+    snapshot: Snapshot
+    trailer: RunTrailer
+
+    def merge(self, other: Self) -> Self:
+        """Combine two parts of a run."""
+        return replace(self, snapshot=self.snapshot.merge(other.snapshot), trailer=self.trailer.merge(other.trailer))
+
+    def with_records_error(self, error: str | None) -> Self:
+        """Return a copy that reports this error of the records, unless it reports one already."""
+        return replace(self, trailer=self.trailer.with_records_error(error))

@@ -129,9 +129,9 @@ class Column:
         self._name = name
 
     def __get__(self, snapshot: Snapshot, owner: type) -> Int64s:
-        found: Int64s = _array(snapshot.rows, [*ROW_COLUMNS])[self._name].astype("i8")
-        vars(snapshot)[self._name] = found
-        return found
+        column: Int64s = _array(snapshot.rows, [*ROW_COLUMNS])[self._name].astype("i8")
+        vars(snapshot)[self._name] = column
+        return column
 
 
 @dataclass(frozen=True)
@@ -139,11 +139,14 @@ class Details:
     """Columns that --save-detailed keeps: one entry per request, in the order of `Snapshot.rows`.
 
     Attributes:
-        ttfts: S, from sent.
-        itls: S, between token-bearing events.
-        latencies: S, from sent to the last token.
-        start_times: S, CLOCK_MONOTONIC.
-        queue_times: S, from due to sent.
+        input_lens, output_lens: Tokens of the prompt and of the answer.
+        ttfts: From sent to the first token, seconds.
+        itls: Between token-bearing events, seconds.
+        latencies: From sent to the last token, seconds.
+        start_times: When it was sent, seconds, CLOCK_MONOTONIC.
+        queue_times: From due to sent, seconds.
+        generated_texts: The text of the answer; empty if the request is not ok.
+        errors: Why the request is not ok; empty if it is.
     """
 
     input_lens: list[int] = field(default_factory=list)
@@ -222,8 +225,15 @@ class Snapshot:
         counters: The sums named in COUNTERS.
         histograms: The DISTRIBUTIONS, in ns.
         lower, upper: The LATENCIES, in ns, if every value were the least and the greatest that it may truly have been.
-        rows: A ROW for each request that a transport was given and that has ended, in any order. `index`, `sent`,
-            `closed`, `ttft`, `e2el`, `tpot`, `input` and `cached` are its columns, shape (rows,).
+        rows: A ROW for each request that a transport was given and that has ended, in any order. Its columns are
+            `index` to `cached`, shape (rows,).
+        index: The number of each request.
+        sent, closed: When it was sent, and when it ended, ns; `sent` is negative where it never was.
+        ttft, e2el: Its latencies, ns on the clock of --latency-from, to 7 digits; FAILED, CANCELLED or DISCONNECTED
+            if it is not ok.
+        tpot: Its TPOT, ns, as `vllm bench serve` divides; negative where there is none.
+        input: Its input tokens, as the server counts them, else as expected; negative if unknown.
+        cached: Those of them that the server took from its cache; negative if unknown.
         token_counts: Output tokens per BIN_NS of the run; `bins` is the same as a NumPy array.
         timeline: TTFT and gaps between events over time.
         silences: Of the first few requests with such a silence: index, and the longest: since_s and for_s, seconds.
@@ -258,18 +268,18 @@ class Snapshot:
 
     EXAMPLES = 3
 
-    index = Column()  # the number of the request
-    sent = Column()  # when it was sent, ns; negative where it never was
-    closed = Column()  # when it ended, ns
-    ttft = Column()  # ns on the clock of --latency-from, to 7 digits; FAILED, CANCELLED or DISCONNECTED if it is not ok
-    e2el = Column()  # as `ttft`
-    tpot = Column()  # ns, as `vllm bench serve` divides; negative where there is none
-    input = Column()  # its input tokens, as the server counts them, else as expected; negative if unknown
-    cached = Column()  # those of them that the server took from its cache; negative if unknown
+    index = Column()
+    sent = Column()
+    closed = Column()
+    ttft = Column()
+    e2el = Column()
+    tpot = Column()
+    input = Column()
+    cached = Column()
 
     def requests_of(self, name: str) -> int:
         """Return how many requests the values of one of the DISTRIBUTIONS come from."""
-        return requests_of(name, lambda each: self.histograms[each].count)
+        return requests_of(name, lambda distribution: self.histograms[distribution].count)
 
     @property
     def ended(self) -> int:
@@ -314,9 +324,9 @@ class Snapshot:
     @property
     def failed(self) -> Int64s:
         """When those requests ended that failed, ascending; none that was cancelled."""
-        found: Int64s = self.closed[self.ttft == FAILED]
-        found.sort()
-        return found
+        ends: Int64s = self.closed[self.ttft == FAILED]
+        ends.sort()
+        return ends
 
     @property
     def failures(self) -> Failures:
@@ -325,10 +335,11 @@ class Snapshot:
 
     def on_clock(self, start_ns: int) -> Snapshot:
         """Return a copy whose clock started at `start_ns`: times of another machine mean nothing but relative to it."""
-        details, later_s = self.details, (start_ns - self.start_ns) / 1e9
+        details = self.details
+        later_s = (start_ns - self.start_ns) / 1e9
         if details is not None:
             details = replace(details, start_times=[at_s + later_s for at_s in details.start_times])
-        targets, classes = (tuple(one.on_clock(start_ns) for one in parts) for parts in (self.targets, self.classes))
+        targets, classes = (tuple(part.on_clock(start_ns) for part in parts) for parts in (self.targets, self.classes))
         return replace(self, start_ns=start_ns, details=details, targets=targets, classes=classes)
 
     def merge(self, other: Snapshot) -> Snapshot:
@@ -345,7 +356,7 @@ class Snapshot:
             changes[name] = {key: value + theirs[key] for key, value in getattr(self, name).items()}
         for name in ("targets", "classes"):
             pairs = zip(getattr(self, name), getattr(other, name), strict=True)
-            changes[name] = tuple(one.merge(same) for one, same in pairs)
+            changes[name] = tuple(part.merge(same) for part, same in pairs)
         return replace(
             self,
             examples={
@@ -366,7 +377,7 @@ def first_examples(examples: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the few that are kept: the first of the schedule, not the first to end."""
     # So parts merge into what the whole would have kept, and records make the report of the run, in which requests that
     # were never sent were the first to end.
-    return sorted(examples, key=lambda one: int(one["index"]))[: Snapshot.EXAMPLES]
+    return sorted(examples, key=lambda example: int(example["index"]))[: Snapshot.EXAMPLES]
 
 
 def _array(data: bytes | array[int], dtype: Any) -> NDArray[Any]:

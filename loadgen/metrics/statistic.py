@@ -32,12 +32,14 @@ def statistic_ms(histogram: Histogram, name: str, failed: int = 0) -> float | No
 
 def _percentile(histogram: Histogram, p: float, failed: int) -> float | None:
     """Compute a percentile with `failed` infinite values more; inf where fewer than `p` % are finite."""
-    count, of = histogram.count, histogram.count + failed
+    count = histogram.count
+    of = histogram.count + failed
     if count < p / 100 * of * (1 - 1e-12) or not count:  # 0.99 * 300 is a little more than 297
         return math.inf
     position = (of - 1) * (p / 100)
     rank = min(int(position), count - 1)
-    low, high = histogram.value_at_rank(rank), histogram.value_at_rank(min(rank + 1, count - 1))
+    low = histogram.value_at_rank(rank)
+    high = histogram.value_at_rank(min(rank + 1, count - 1))
     return to_ms(low + (high - low) * (position - rank) if high > low else low)
 
 
@@ -76,7 +78,8 @@ def client_error_ms(snapshot: Snapshot, name: str, statistic: str, failed: int =
     resolution = 0.0 if statistic == "mean" else RESOLUTION * value
     if statistic == "mean" and name in GAPS:
         low, high = _mean_gap_ms(snapshot, name)
-        least, greatest = max(least, low), min(greatest, high)
+        least = max(least, low)
+        greatest = min(greatest, high)
     return max(greatest - value, value - least) + resolution + CLOCK_MS + FLOOR_MS
 
 
@@ -85,7 +88,9 @@ def _mean_gap_ms(snapshot: Snapshot, name: str) -> tuple[float, float]:
 
     (-inf, inf) where the gaps do not add up to the streams, as where the last events of streams bear no token.
     """
-    points, lower, upper = snapshot.histograms, snapshot.lower, snapshot.upper
+    points = snapshot.histograms
+    lower = snapshot.lower
+    upper = snapshot.upper
     gaps = points[name].count
     streamed = points["e2el_due"].total - points["ttft_due"].total
     if abs(streamed - points[name].total) > gaps:  # each gap of several tokens is rounded down to whole ns

@@ -24,9 +24,10 @@ class Sample:
     """
 
     def __init__(self, of: int = 1) -> None:
-        self._of, self._most, self._step = of, max(1, MAX_ANSWERS // of), 1
+        self._of = of
+        self._most = max(1, MAX_ANSWERS // of)
+        self._step = 1
         self._taken: list[int] = []
-        # those that ended with a count of the server's, at most MAX_ANSWERS among all workers
         self.records: list[Record] = []
 
     def take(self, index: int) -> bool:
@@ -36,7 +37,7 @@ class Sample:
         self._taken.append(index)
         if len(self._taken) > self._most:
             self._step *= 2
-            self._taken = [one for one in self._taken if self._wants(one)]
+            self._taken = [number for number in self._taken if self._wants(number)]
             self.records = [record for record in self.records if self._wants(record.index)]
         return self._wants(index)
 
@@ -118,7 +119,9 @@ def with_sampled_tpot(snapshot: Snapshot) -> Snapshot:
 
 def _over_sample(snapshot: Snapshot) -> Snapshot:
     shown = [answer for answer in snapshot.sample if answer.after_first]
-    points, lower, upper = Histogram(), Histogram(), Histogram()
+    points = Histogram()
+    lower = Histogram()
+    upper = Histogram()
     for answer in shown:
         points.record(answer.span_ns // answer.after_first)
         lower.record(answer.least_span_ns // answer.after_first)

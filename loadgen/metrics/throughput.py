@@ -70,7 +70,8 @@ def steady_output_rate(snapshot: Snapshot) -> float | None:
     was_sent = snapshot.sent[snapshot.sent >= 0]
     if e2el is None or not len(was_sent):
         return None
-    begin, end = int(was_sent.min() + e2el), int(was_sent.max())
+    begin = int(was_sent.min() + e2el)
+    end = int(was_sent.max())
     if end - begin < MIN_STEADY_NS:
         return None
     return output_rate(snapshot, begin, end)

@@ -1,10 +1,12 @@
 """HdrHistogram logs: named histograms in one text file that every port of HdrHistogram and its plotters read.
 
 The format (version 1.2) is that of `HistogramLogWriter` in HdrHistogram for Java: one line per histogram with its
-tag, start and length in seconds, maximum in milliseconds, and the counts in V2 encoding. `hdrh`'s own writer knows no
-tags and writes the maximum in whole units, so the lines are made here.
+tag, start and length in seconds, maximum in milliseconds, and the counts in V2 encoding. The package hdrhistogram
+writes the head of the file and encodes the counts. Its writer has no tags and cuts the maximum to whole milliseconds,
+so the other fields of a line are written here.
 """
 
+import io
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,13 +14,6 @@ from loadgen.core.histogram import Histogram
 from loadgen.errors import BadInput
 from loadgen.util.atomic_file import write_atomic
 
-HEADER = """\
-#[Logged by loadgen]
-#[Histogram log format version 1.2]
-#[StartTime: {start_s:.3f} (seconds since epoch)]
-#[BaseTime: {start_s:.3f} (seconds since epoch)]
-"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"
-"""
 NS_PER_MS = 1e6
 SEPARATORS = frozenset(", \t\r\n")
 
@@ -42,10 +37,18 @@ def write_hlog(
         BadInput: A tag is empty or has a comma or white space, which end it in the format.
         OSError: The file cannot be written.
     """
-    lines = [HEADER.format(start_s=start_s)]
+    from hdrh.log import HistogramLogWriter
+
+    log = io.StringIO()
+    writer = HistogramLogWriter(log)
+    writer.output_comment("[Logged by loadgen]")
+    writer.output_log_format_version()
+    for name in ("StartTime", "BaseTime"):
+        writer.output_comment(f"[{name}: {start_s:.3f} (seconds since epoch)]")
+    writer.output_legend()
     for tag, histogram in histograms.items():
         if not tag or SEPARATORS.intersection(tag):
             raise BadInput("--hlog", f"{tag!r} cannot be a tag", "use a name without commas and white space")
         max_ms = (histogram.max or 0) / NS_PER_MS
-        lines.append(f"Tag={tag},0.000,{length_s:.3f},{max_ms:.3f},{histogram.encode()}\n")
-    write_atomic(Path(path), "".join(lines))
+        log.write(f"Tag={tag},0.000,{length_s:.3f},{max_ms:.3f},{histogram.encode()}\n")
+    write_atomic(Path(path), log.getvalue())

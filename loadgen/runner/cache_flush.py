@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from loadgen.config.cache import CACHE
 from loadgen.errors import BadInput
-from loadgen.metrics.server_call import ServerCall
+from loadgen.metrics.records.trailer import ServerCall
 from loadgen.util.http_client import Reply
 
 # vLLM's, and SGLang's, which waits so many seconds until no request runs.

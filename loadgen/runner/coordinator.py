@@ -18,9 +18,9 @@ from loadgen.runner.workers import open_workers, worker_count
 from loadgen.util.tasks import background_tasks, repeat
 
 if TYPE_CHECKING:
-    from loadgen.metrics.measurement import Measurement
-    from loadgen.metrics.reachability import Reachability
-    from loadgen.metrics.stop_event import StopEvent
+    from loadgen.metrics.failures import Reachability
+    from loadgen.metrics.records.trailer import StopEvent
+    from loadgen.metrics.run_data import Measurement
     from loadgen.runner.job import Job
 
 # Between the time at which all are ready and the start of the clock: each must hear of it before.

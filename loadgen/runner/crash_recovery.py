@@ -8,11 +8,10 @@ from loadgen.core.outcome import Outcome
 from loadgen.errors import BadInput, WorkerDied
 from loadgen.metrics import parted_recorder
 from loadgen.metrics.client_cpu_usage import ClientUsage
-from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.records.shards import shard_path
-from loadgen.metrics.records.trailer import RunTrailer
-from loadgen.metrics.worker_report import WorkerReport
+from loadgen.metrics.records.trailer import RunTrailer, WorkerReport
+from loadgen.metrics.run_data import Measurement
 from loadgen.runner.job import Job
 from loadgen.util.partition import Partition
 from loadgen.workload import request_store

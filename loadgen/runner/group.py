@@ -14,7 +14,7 @@ from loadgen.runner.participant import Participant, Step
 from loadgen.util.tasks import gather_or_cancel
 
 if TYPE_CHECKING:
-    from loadgen.metrics.measurement import Measurement
+    from loadgen.metrics.run_data import Measurement
     from loadgen.runner.job import Job
 
 
@@ -61,8 +61,8 @@ class Group(Participant):
 
     async def carry_out(self, start_ns: int) -> "Measurement":
         """Have all send on one clock; merge what they measured, and join their records to one file."""
-        from loadgen.metrics.measurement import Measurement
         from loadgen.metrics.records.shards import join_shards
+        from loadgen.metrics.run_data import Measurement
 
         parts = await gather_or_cancel(self._carry_out_one(one, start_ns) for one in self._participants)
         whole = reduce(Measurement.merge, parts)

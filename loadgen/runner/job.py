@@ -6,7 +6,7 @@ from pathlib import Path
 
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.records.header import RunHeader
-from loadgen.metrics.server.scrape_order import ScrapeOrder
+from loadgen.metrics.server.series import ScrapeOrder
 from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.target import Target
 

@@ -21,13 +21,12 @@ from loadgen.core.read_loop import ReadLoop
 from loadgen.errors import BadInput
 from loadgen.metrics import parted_recorder
 from loadgen.metrics.client_cpu_usage import UsageSampler
-from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.records.file import RecordWriter
-from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.records.trailer import RunTrailer, WorkerReport
+from loadgen.metrics.run_data import Measurement
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.metrics.worker_report import WorkerReport
 from loadgen.runner.job import Job
 from loadgen.runner.participant import Participant, Step
 from loadgen.util import garbage_collection, source_address

@@ -11,11 +11,8 @@ from urllib.parse import urlsplit
 from loadgen.config.settings import RunSettings
 from loadgen.engines.sim.prefix_cache import BLOCK
 from loadgen.errors import BadInput, Unreachable
-from loadgen.metrics.server import cache_block
-from loadgen.metrics.server.cache_block import OF_VLLM
-from loadgen.metrics.server.parser import is_json, is_text
-from loadgen.metrics.server.scrape_order import ScrapeOrder
-from loadgen.metrics.server.series import Source
+from loadgen.metrics.server.parser import CACHE_CONFIG_OF_VLLM, cache_block, is_json, is_text
+from loadgen.metrics.server.series import ScrapeOrder, Source
 from loadgen.runner.metrics_scraper_main import PATIENCE_S, SETTLE_S, get
 from loadgen.util import gpus
 from loadgen.util.child_process import ChildProcess
@@ -111,7 +108,7 @@ async def scrape_order(settings: RunSettings, folder: Path, *, simulated: bool =
         found = [await _named_source(url, each) for url in dict.fromkeys(given)]
         missing = _unnamed([one.source for one in found], each)
     elif simulated:
-        block = CacheBlock(BLOCK, OF_VLLM)
+        block = CacheBlock(BLOCK, CACHE_CONFIG_OF_VLLM)
         found = [FoundSource(_source(base + PATHS[0], base, alone), block) for base, alone in each.items()]
     else:
         usual = {base: await _usual_source(base, alone) for base, alone in each.items()}
@@ -149,8 +146,8 @@ async def _usual_source(base: str, settings: RunSettings) -> FoundSource | None:
             reply = await get(source)
         except Unreachable:
             return json
-        if reply.status == 200 and is_text(reply.body):
-            return FoundSource(source, cache_block.read(reply.body))
+        if reply.status == 200 and is_text(reply.body, reply.headers.get("Content-Type", "")):
+            return FoundSource(source, cache_block(reply.body))
         if reply.status != 200 or not is_json(reply.body):
             return json
         json = FoundSource(source)
@@ -184,9 +181,9 @@ async def _named_source(url: str, each: Mapping[str, RunSettings]) -> FoundSourc
         raise BadInput(FLAG, str(error), remedy) from error
     if reply.status != 200:
         raise BadInput(FLAG, f"{url} answers {reply.status}", remedy)
-    if not is_text(reply.body) and not is_json(reply.body):
+    if not is_text(reply.body, reply.headers.get("Content-Type", "")) and not is_json(reply.body):
         raise BadInput(FLAG, f"{url} answers no Prometheus text", remedy)
-    return FoundSource(source, cache_block.read(reply.body))
+    return FoundSource(source, cache_block(reply.body))
 
 
 def _source(url: str, base: str, settings: RunSettings) -> Source:

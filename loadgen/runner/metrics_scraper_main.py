@@ -16,8 +16,7 @@ import orjson
 
 from loadgen.errors import Unreachable
 from loadgen.metrics.server.parser import Unreadable, read
-from loadgen.metrics.server.scrape_order import ScrapeOrder
-from loadgen.metrics.server.series import FIRST, LAST, TICK, Scrape, Source
+from loadgen.metrics.server.series import FIRST, LAST, TICK, Scrape, ScrapeOrder, Source
 from loadgen.metrics.server.telemetry import FILE_NAME
 from loadgen.util import child_process, http_client, kept_child
 from loadgen.util.clock import now_ns
@@ -85,7 +84,7 @@ async def scrape(source: Source, moment: str) -> Scrape:
         reply = await get(source)
         answered_ns = now_ns()
         if reply.status == 200:
-            reading = read(reply.body)
+            reading = read(reply.body, reply.headers.get("Content-Type", ""))
         else:
             failed = f"status {reply.status}"
     except Unreachable:
@@ -144,6 +143,8 @@ async def handle_commands(order: ScrapeOrder, commands: asyncio.StreamReader) ->
 
 def run() -> None:
     """Run the process."""
+    import prometheus_client.parser  # noqa: F401 - now, or the first scrape would take as long
+
     child_process.name_process("scraper")
     os.nice(NICENESS)
     for line in kept_child.lines():

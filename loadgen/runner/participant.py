@@ -12,7 +12,7 @@ from loadgen.errors import WorkerDied
 from loadgen.metrics.progress import PHASES, Progress
 
 if TYPE_CHECKING:
-    from loadgen.metrics.measurement import Measurement
+    from loadgen.metrics.run_data import Measurement
     from loadgen.metrics.snapshot import Snapshot
     from loadgen.runner.job import Job
 

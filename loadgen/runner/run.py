@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from loadgen.config.data import NO_TOKENIZER
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
 from loadgen.config.target import wants_engine
-from loadgen.metrics import provenance
 from loadgen.metrics.progress import OnProgress, Progress
-from loadgen.metrics.records.header import DATE_FORMAT, RunHeader
-from loadgen.metrics.server.scrape_order import ScrapeOrder
+from loadgen.metrics.records.header import DATE_FORMAT, RunHeader, provenance
+from loadgen.metrics.server.series import ScrapeOrder
 from loadgen.runner.coordinator import coordinate, open_participant
 from loadgen.runner.job import Job
 from loadgen.runner.metrics_scraper import scrape_order
@@ -94,7 +93,7 @@ async def run(
             server.model,
             time.strftime(DATE_FORMAT),
             server.simulated,
-            provenance.provenance(settings, asked, server.about),
+            provenance(settings, asked, server.about),
         )
         job = Job(
             header,

@@ -11,10 +11,9 @@ from loadgen.config.python_names import python_names
 from loadgen.config.settings import seed_of
 from loadgen.errors import BadInput
 from loadgen.metrics import streamed_tokens
-from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.records.header import RunHeader
-from loadgen.metrics.run_data import RunData
+from loadgen.metrics.run_data import Measurement, RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result import RunResult
 from loadgen.runner import crash_recovery

@@ -11,7 +11,7 @@ import orjson
 from loadgen.config.cache import COLD
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, Unreachable
-from loadgen.metrics.server_call import Moment, ServerCall
+from loadgen.metrics.records.trailer import Moment, ServerCall
 from loadgen.runner.cache_flush import Answer, CacheFlush
 from loadgen.util import http_client
 from loadgen.util.redaction import Redaction, redact_user

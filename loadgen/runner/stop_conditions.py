@@ -11,7 +11,7 @@ from loadgen.config.slo import RATES
 from loadgen.config.stop_condition import ERRORS, StopCondition
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.progress import Progress
-from loadgen.metrics.stop_event import StopEvent
+from loadgen.metrics.records.trailer import StopEvent
 
 EVERY_S = 1.0  # between two looks
 START = Progress("running")  # nothing has happened

@@ -11,8 +11,8 @@ import sys
 from typing import Any
 
 from loadgen.errors import LoadgenError
-from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.records.shards import write_trailer
+from loadgen.metrics.run_data import Measurement
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.job import Job
 from loadgen.runner.loop_runner import LoopRunner

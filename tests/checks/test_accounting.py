@@ -8,8 +8,8 @@ from loadgen.checks import Check, Verdict, accounting, verdict
 from loadgen.config.settings import RunSettings
 from loadgen.core.histogram import DAY_NS, Histogram
 from loadgen.core.outcome import Outcome
+from loadgen.metrics.records.trailer import WorkerReport
 from loadgen.metrics.snapshot import LATENCIES
-from loadgen.metrics.worker_report import WorkerReport
 from tests.helpers.check_states import failed_checks
 from tests.helpers.run_facts import answered, at, due_at, failed, measured, run_data, shard, steady, unsent
 

@@ -9,7 +9,7 @@ from loadgen.checks import GROUPS, examine
 from loadgen.checks.server import ALL, ALONE, RESTARTS, SOONER, TOKENS, TTFT
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from loadgen.metrics.server.prom_histogram import PromHistogram
+from loadgen.metrics.server.series import PromHistogram
 from loadgen.metrics.server.telemetry import Telemetry
 from tests.helpers.run_facts import answered, at, failed, run_data, unsent
 from tests.helpers.server_scrapes import scrape, scraped, telemetry

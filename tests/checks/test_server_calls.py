@@ -3,7 +3,7 @@
 from loadgen.checks import Check, examine
 from loadgen.checks.server_calls import FAILED, NOT_BUSY
 from loadgen.config.settings import RunSettings
-from loadgen.metrics.server_call import ServerCall
+from loadgen.metrics.records.trailer import ServerCall
 from tests.helpers.run_facts import run_data, steady
 from tests.helpers.server_scrapes import telemetry
 

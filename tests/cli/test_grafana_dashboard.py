@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from grafana_foundation_sdk.cog import encoder, plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from loadgen.cli.main import dispatch
@@ -46,12 +47,13 @@ def exposed() -> dict[str, set[str]]:
     metrics = Metrics()
     metrics.identify(Server(RunSettings(label="x", max_concurrency=8), "a/model"))
     metrics.update(running(10, failures={"timeout": 1}, server={"running": 1, "waiting": 1, "kv_usage": 0.5}))
-    found: dict[str, set[str]] = {}
-    with metrics.scrape() as text:
-        for family in text_string_to_metric_families(text):
-            for sample in family.samples:
-                found.setdefault(sample.name, set()).update(sample.labels)
-    return found
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    labels: dict[str, set[str]] = {}
+    for family in text_string_to_metric_families(generate_latest(registry).decode()):
+        for sample in family.samples:
+            labels.setdefault(sample.name, set()).update(sample.labels)
+    return labels
 
 
 def test_the_dashboard_is_printed_with_indents(capsys: pytest.CaptureFixture[str]) -> None:

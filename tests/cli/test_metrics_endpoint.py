@@ -1,16 +1,18 @@
 """The metrics endpoint: the values that Prometheus parses are those of the progress."""
 
+import gzip
 import socket
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterable
+from urllib.request import Request
 
 import pytest
-from prometheus_client import CollectorRegistry, Metric, generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
-from loadgen.cli.runs.metrics_endpoint import BOUNDS_NS, Metrics, buckets, serve_metrics
+from loadgen.cli.runs.metrics_endpoint import BOUNDS_NS, Metrics, MetricsApp, buckets, serve_metrics
 from loadgen.config.settings import RunSettings
 from loadgen.core.histogram import Histogram
 from loadgen.core.sketch import Sketch
@@ -29,8 +31,12 @@ def told(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
 
 def scraped(metrics: Metrics) -> str:
     """The text of the metrics, passed on to a scraper."""
-    with metrics.scrape() as text:
-        return text
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    text = generate_latest(registry).decode()
+    if metrics.final:
+        metrics.mark_final_scraped()
+    return text
 
 
 def of(progress: Progress) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -68,27 +74,17 @@ def test_metrics_hold_every_known_value() -> None:
     assert "loadgen_server_waiting" not in plain
 
 
-class Families:
-    """A collector of the families of a text."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def collect(self) -> Iterable[Metric]:
-        return text_string_to_metric_families(self.text)
-
-
-def test_text_is_that_of_the_library_of_prometheus() -> None:
-    metrics, registry = Metrics(), CollectorRegistry()
+def test_families_have_types_and_labels_as_text_may_hold_them() -> None:
+    metrics = Metrics()
     metrics.identify(Server(RunSettings(label='odd"\\\n'), "modèle"))
     metrics.update(running(10, failures={'odd"\\\n': 1}, cap=64, server={"running": 98, "kv_usage": 0.25}))
     text = scraped(metrics)
-    registry.register(Families(text))
-    assert text == generate_latest(registry).decode()
-    types = {family.name: family.type for family in text_string_to_metric_families(text)}
-    assert types["loadgen_requests"] == types["loadgen_output_tokens"] == "counter"
-    assert types["loadgen_in_flight"] == "gauge"
-    assert types["loadgen_ttft_seconds"] == "histogram"
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert families["loadgen_requests"].type == families["loadgen_output_tokens"].type == "counter"
+    assert families["loadgen_in_flight"].type == families["loadgen_run_info"].type == "gauge"
+    assert families["loadgen_ttft_seconds"].type == "histogram"
+    assert families["loadgen_run_info"].samples[0].labels["label"] == 'odd"\\\n'
+    assert "# HELP loadgen_waiting Requests that are due and have not been sent.\n" in text
 
 
 def test_once_it_is_done_all_of_it_is_told() -> None:
@@ -194,13 +190,6 @@ def test_endpoint_does_not_wait_after_the_final_scrape() -> None:
     assert metrics.wait_s == 0
 
 
-def test_values_that_did_not_reach_the_scraper_are_waited_for() -> None:
-    metrics = asked_at(5, 20, now_s=35)
-    with pytest.raises(BrokenPipeError), metrics.scrape():
-        raise BrokenPipeError
-    assert metrics.wait_s > 0
-
-
 def test_scraper_of_long_ago_is_not_waited_for() -> None:
     assert asked_at(0, 60, now_s=3600).wait_s == 0
 
@@ -236,6 +225,58 @@ def test_endpoint_listens_on_loopback_inside_its_context(port: int, capsys: pyte
     assert capsys.readouterr().err == f"loadgen: metrics at {url}\n"
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(url, timeout=10)
+
+
+def fetched(port: int, query: str = "", **headers: str) -> tuple[str, bytes]:
+    """The type and the body of an answer."""
+    request = Request(f"http://127.0.0.1:{port}/metrics{query}", headers=headers)
+    with urllib.request.urlopen(request, timeout=10) as reply:
+        assert int(reply.headers["Content-Length"]) > 0
+        body = reply.read()
+        if reply.headers.get("Content-Encoding") == "gzip":
+            body = b"gzip " + gzip.decompress(body)
+        return reply.headers["Content-Type"], body
+
+
+@pytest.mark.integration
+def test_a_scraper_may_ask_for_openmetrics(port: int) -> None:
+    with serve_metrics(RunSettings(prometheus=str(port), quiet=True)) as metrics:
+        metrics.identify(Server(RunSettings(label="nightly"), "a/model"))
+        metrics.update(running(10))
+        kind, body = fetched(port, Accept="application/openmetrics-text;version=1.0.0,text/plain;q=0.5")
+    assert kind.startswith("application/openmetrics-text; version=")
+    families = {family.name: family for family in openmetrics.text_string_to_metric_families(body.decode())}
+    assert families["loadgen_run"].type == "info"
+    assert families["loadgen_run"].samples[0].labels["label"] == "nightly"
+    assert families["loadgen_in_flight"].samples[0].value == 100
+
+
+@pytest.mark.integration
+def test_a_scraper_may_ask_for_gzip(port: int) -> None:
+    with serve_metrics(RunSettings(prometheus=str(port), quiet=True)) as metrics:
+        metrics.update(running(10))
+        _, plain = fetched(port)
+        _, body = fetched(port, **{"Accept-Encoding": "gzip"})
+    assert body == b"gzip " + plain
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", ["loadgen_in_flight", "loadgen_server_running", "loadgen_requests_total"])
+def test_a_scraper_may_ask_for_metrics_by_name(port: int, name: str) -> None:
+    with serve_metrics(RunSettings(prometheus=str(port), quiet=True)) as metrics:
+        metrics.update(running(10, server={"running": 98}))
+        _, body = fetched(port, f"?name[]={name}")
+    assert {sample for sample, _ in told(body.decode())} == {name}
+
+
+def test_values_that_did_not_reach_the_scraper_are_waited_for() -> None:
+    metrics = asked_at(5, 20, now_s=35)
+    request = {"REQUEST_METHOD": "GET", "PATH_INFO": "/metrics"}
+    answer = MetricsApp(metrics)(request, lambda *_: lambda _: None)
+    assert b"loadgen_in_flight" in next(answer)
+    assert metrics.wait_s > 0, "it is not yet written to the socket"
+    assert list(answer) == []
+    assert metrics.wait_s == 0
 
 
 @pytest.mark.integration

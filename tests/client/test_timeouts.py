@@ -5,7 +5,7 @@ import pytest
 from loadgen.client.timeouts import NEVER_NS, Timeouts
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from loadgen.metrics.reachability import SILENCE_NS
+from loadgen.metrics.failures import SILENCE_NS
 from tests.helpers.run_facts import MS, S, answered, at, planned
 
 

@@ -18,7 +18,7 @@ from loadgen.core.event_flags import (
 )
 from loadgen.core.record import Record
 from loadgen.core.record_json import record_line
-from loadgen.metrics.records.line import event_runs
+from loadgen.metrics.records.file import event_runs
 from tests.helpers.response_bytes import DONE as DONE_EVENT
 from tests.helpers.response_bytes import HEAD, chunked, delta, event, read, usage
 from tests.helpers.stream_events import Event, events

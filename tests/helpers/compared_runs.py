@@ -9,11 +9,11 @@ import numpy as np
 from loadgen import report
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.core.record import Record
-from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.records.file import RecordWriter
 from loadgen.metrics.records.shards import write_trailer
 from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.run_data import Measurement
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.run_result import conclude
 from loadgen.workload.arrivals import Schedule

@@ -7,9 +7,9 @@ from typing import Any
 
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.core.record import Record
-from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.records.header import RunHeader
+from loadgen.metrics.run_data import Measurement
 from loadgen.runner.coordinator import coordinate
 from loadgen.runner.job import Job
 from loadgen.runner.loop_runner import LoopRunner

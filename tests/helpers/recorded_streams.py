@@ -90,9 +90,8 @@ def run_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> Rec
 
 def result_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> Result:
     """The result of that run."""
-    from loadgen.metrics.measurement import Measurement
-    from loadgen.metrics.records.trailer import RunTrailer
-    from loadgen.metrics.worker_report import WorkerReport
+    from loadgen.metrics.records.trailer import RunTrailer, WorkerReport
+    from loadgen.metrics.run_data import Measurement
     from tests.helpers.run_facts import heading
 
     records = list(records)

@@ -16,15 +16,12 @@ from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.metrics.client_cpu_usage import ClientUsage
-from loadgen.metrics.provenance import provenance
 from loadgen.metrics.recorder import Recorder
-from loadgen.metrics.records.header import RunHeader
-from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.records.header import RunHeader, provenance
+from loadgen.metrics.records.trailer import RunTrailer, ServerCall, WorkerReport
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.telemetry import Telemetry
-from loadgen.metrics.server_call import ServerCall
 from loadgen.metrics.snapshot import ROW_COLUMNS, Details, Snapshot
-from loadgen.metrics.worker_report import WorkerReport
 from loadgen.report.result import RunResult
 from loadgen.testing.replies import LAST_CHUNK, chunk, delta, event, usage
 from loadgen.testing.replies import STREAM as CHUNKED

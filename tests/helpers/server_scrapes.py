@@ -3,8 +3,7 @@
 from typing import Any
 
 from loadgen.metrics.server.parser import Reading
-from loadgen.metrics.server.prom_histogram import PromHistogram
-from loadgen.metrics.server.series import FIRST, LAST, TICK, Scrape, SourceSeries
+from loadgen.metrics.server.series import FIRST, LAST, TICK, PromHistogram, Scrape, SourceSeries
 from loadgen.metrics.server.telemetry import Telemetry
 from tests.helpers.run_facts import START
 

@@ -14,9 +14,9 @@ from loadgen.client.load_loop import Load
 from loadgen.client.pacer import Pacer
 from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record
-from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.run_data import Measurement
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.runner.run_result import conclude
 from loadgen.testing import virtual

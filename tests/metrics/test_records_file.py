@@ -14,13 +14,11 @@ from loadgen.core.record import BY_EVENTS, Record
 from loadgen.core.record_json import record_line
 from loadgen.errors import BadInput
 from loadgen.metrics.client_cpu_usage import ClientUsage
-from loadgen.metrics.records.file import RecordFile, RecordWriter
+from loadgen.metrics.records.file import RecordFile, RecordWriter, record_from_line
 from loadgen.metrics.records.header import RunHeader
-from loadgen.metrics.records.line import record_from_line
 from loadgen.metrics.records.shards import write_trailer
-from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.records.trailer import RunTrailer, WorkerReport
 from loadgen.metrics.snapshot import LoopTotals
-from loadgen.metrics.worker_report import WorkerReport
 from loadgen.util.redaction import MARK, Redaction
 from tests.helpers.response_bytes import delta
 from tests.helpers.run_facts import CHUNKED, LAST_CHUNK, MS, START, answered, chunk, failed, planned, read, unsent

@@ -4,8 +4,11 @@ import math
 
 import orjson
 import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
 
-from loadgen.metrics.server.parser import Unreadable, is_json, is_text, read
+from loadgen.metrics.server.parser import Unreadable, cache_block, is_json, is_text, read
 from tests.helpers.source import ROOT
 
 DATA = ROOT / "tests" / "data"
@@ -244,3 +247,115 @@ def test_unreadable_body_raises_unreadable(body):
 def test_prometheus_text_is_told_from_everything_else(body, wanted):
     assert is_text(body) is wanted
     assert is_text(vllm())
+
+
+# -- the formats of Prometheus
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "vllm:num_requests_running 5",
+        "vllm:num_requests_running{} 5.0 1700000000123",
+        '\tvllm:num_requests_running\t{ engine = "0" , }\t5',
+        r'vllm:num_requests_running{model="a \\ \" } \n, b"} 5e0',
+        "vllm:num_requests_running +5.",
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_blanks_labels_and_timestamps_change_no_value(line: str, end: str) -> None:
+    text = end.join(["# HELP vllm:num_requests_running Text, \\\\ and \\n.", "", line, "# any", ""])
+    assert read(text.encode()).values == {"running": 5}
+
+
+def test_a_counter_keeps_the_name_that_the_server_gives_it() -> None:
+    text = b"# TYPE vllm:generation_tokens counter\nvllm:generation_tokens 3\nvllm:prompt_tokens_total 4\n"
+    assert read(text).values == {"prompt_tokens": 4}
+
+
+def test_openmetrics_is_read_by_its_own_rules() -> None:
+    text = b"""\
+# TYPE vllm:generation_tokens counter
+# HELP vllm:generation_tokens Tokens.
+vllm:generation_tokens_total 253.0 1700000000.5 # {trace_id="a b"} 1.0 1700000000.5
+# TYPE other info
+other_info{a="b"} 1.0
+# TYPE vllm:time_to_first_token_seconds histogram
+# UNIT vllm:time_to_first_token_seconds seconds
+vllm:time_to_first_token_seconds_bucket{le="0.5"} 3 # {trace_id="c"} 0.25
+vllm:time_to_first_token_seconds_bucket{le="+Inf"} 5
+vllm:time_to_first_token_seconds_count 5
+vllm:time_to_first_token_seconds_sum 2.5
+vllm:time_to_first_token_seconds_created 1700000000.5
+# EOF
+"""
+    reading = read(text, "application/openmetrics-text; version=1.0.0; charset=utf-8")
+    assert reading.values == {"generation_tokens": 253}
+    assert reading.ttft is not None
+    assert (reading.ttft.count, reading.ttft.sum, reading.ttft.upto) == (5, 2.5, {0.5: 3, math.inf: 5})
+    assert is_text(text, CONTENT_TYPE_LATEST)
+
+
+class Families:
+    """A collector of the families of a text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def collect(self):
+        return text_string_to_metric_families(self.text)
+
+
+def test_a_server_says_the_same_in_both_formats() -> None:
+    registry = CollectorRegistry()
+    registry.register(Families(vllm().decode()))
+    text = generate_latest(registry).replace(b"\nvllm_", b"\nvllm:")  # the package replaces colons in samples
+    assert read(text, CONTENT_TYPE_LATEST) == read(vllm())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "vllm:num_requests_running 5\n",
+        "vllm:num_requests_running  5\n# EOF\n",
+        "# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running 5 # {} 1\n# EOF\n",
+        "# TYPE vllm:generation_tokens counter\nvllm:generation_tokens_total -1\n# EOF\n",
+    ],
+    ids=["cut off", "two blanks", "exemplar of a gauge", "negative counter"],
+)
+def test_openmetrics_that_breaks_its_rules_is_unreadable(text: str) -> None:
+    with pytest.raises(Unreadable):
+        read(text.encode(), CONTENT_TYPE_LATEST)
+    assert not is_text(text.encode(), CONTENT_TYPE_LATEST)
+
+
+def test_long_malformed_lines_are_unreadable() -> None:
+    for rest in (" " + "1" * 200_000 + "x", '{a="' + "\\" * 200_001, "{" + 'a="b",' * 50_000 + "} x", " " * 200_000):
+        with pytest.raises(Unreadable):
+            read(f"vllm:num_requests_running{rest}\n".encode())
+
+
+# -- the unit of a prefix cache
+
+
+@pytest.mark.parametrize(
+    ("metrics", "tokens"),
+    [
+        (b'vllm:cache_config_info{block_size="32",cache_dtype="auto",engine="0"} 1.0\n', 32),
+        (b'vllm:cache_config_info{engine="0",num_gpu_blocks="661",block_size="16"} 1.0\n', 16),
+        (b'# TYPE x gauge\nsglang:cache_config_info{model_name="m",num_pages="9",page_size="1"} 1.0\n', 1),
+        (b'trtllm_kv_cache_tokens_per_block{model_name="m"} 64.0\n', 64),
+        (b"llamacpp:prompt_tokens_total 5\n", 1),
+    ],
+)
+def test_block_size_is_read(metrics: bytes, tokens: int) -> None:
+    block = cache_block(metrics)
+    assert block is not None
+    assert block.tokens == tokens
+
+
+@pytest.mark.parametrize(
+    "metrics", [b"", b"vllm:num_requests_running 1\n", b'vllm:cache_config_info{block_size="0"} 1\n']
+)
+def test_metrics_without_a_block_size_say_nothing(metrics: bytes) -> None:
+    assert cache_block(metrics) is None

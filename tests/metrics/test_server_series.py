@@ -4,8 +4,7 @@ import math
 
 import orjson
 
-from loadgen.metrics.server.prom_histogram import PromHistogram
-from loadgen.metrics.server.series import FIRST, LAST, Scrape, Source, SourceSeries
+from loadgen.metrics.server.series import FIRST, LAST, PromHistogram, Scrape, Source, SourceSeries
 from tests.helpers.server_scrapes import scrape, scraped
 
 INF = math.inf

@@ -6,8 +6,7 @@ import math
 import orjson
 import pytest
 
-from loadgen.metrics.server.prom_histogram import PromHistogram
-from loadgen.metrics.server.series import FIRST, LAST
+from loadgen.metrics.server.series import FIRST, LAST, PromHistogram
 from loadgen.metrics.server.telemetry import FILE_NAME, Gpu, Telemetry
 from tests.helpers.run_facts import START
 from tests.helpers.server_scrapes import scrape, scraped, telemetry

@@ -35,9 +35,18 @@ def test_hdrhistogram_reads_tags_counts_and_times(tmp_path, two):
     assert ttft.get_end_time_stamp() == 1_700_000_060_750
 
 
-def test_the_maximum_is_in_milliseconds(tmp_path, two):
-    write_hlog(tmp_path / "run.hlog", two, start_s=0, length_s=1)
-    assert "Tag=ttft,0.000,1.000,123.457,HIST" in (tmp_path / "run.hlog").read_text()
+def test_a_log_has_a_head_and_a_line_for_each_histogram(tmp_path, two):
+    write_hlog(tmp_path / "run.hlog", two, start_s=1_700_000_000.25, length_s=60.5)
+    *head, ttft, itl = (tmp_path / "run.hlog").read_text().splitlines()
+    assert head == [
+        "#[Logged by loadgen]",
+        "#[Histogram log format version 1.2]",
+        "#[StartTime: 1700000000.250 (seconds since epoch)]",
+        "#[BaseTime: 1700000000.250 (seconds since epoch)]",
+        '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"',
+    ]
+    assert ttft.startswith("Tag=ttft,0.000,60.500,123.457,HIST")
+    assert itl.startswith("Tag=itl,0.000,60.500,7.000,HIST")
 
 
 def test_an_empty_histogram_is_a_line_too(tmp_path):

@@ -5,8 +5,7 @@ import math
 
 import orjson
 
-from loadgen.metrics.server.prom_histogram import PromHistogram
-from loadgen.metrics.server.series import FIRST, LAST
+from loadgen.metrics.server.series import FIRST, LAST, PromHistogram
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
 from loadgen.util.gpus import QUANTITIES
 from tests.helpers import saved_json

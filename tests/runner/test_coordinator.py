@@ -11,15 +11,13 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.errors import LoadgenError, Unreachable, WorkerDied
 from loadgen.metrics.client_cpu_usage import ClientUsage
-from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.records.file import RecordWriter
-from loadgen.metrics.records.trailer import RunTrailer
-from loadgen.metrics.server.scrape_order import ScrapeOrder
-from loadgen.metrics.server.series import Source
+from loadgen.metrics.records.trailer import RunTrailer, WorkerReport
+from loadgen.metrics.run_data import Measurement
+from loadgen.metrics.server.series import ScrapeOrder, Source
 from loadgen.metrics.server.telemetry import FILE_NAME
-from loadgen.metrics.worker_report import WorkerReport
 from loadgen.runner import crash_recovery, metrics_scraper
 from loadgen.runner.coordinator import coordinate
 from loadgen.runner.group import Group

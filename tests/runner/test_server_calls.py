@@ -7,7 +7,7 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, Unreachable
-from loadgen.metrics.server_call import ServerCall
+from loadgen.metrics.records.trailer import ServerCall
 from loadgen.runner import server_calls
 from loadgen.runner.server_calls import ServerCalls
 from loadgen.util import http_client

@@ -8,7 +8,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.histogram import Histogram
 from loadgen.core.sketch import MAX_ERROR, Sketch
 from loadgen.metrics.progress import Progress
-from loadgen.metrics.stop_event import StopEvent
+from loadgen.metrics.records.trailer import StopEvent
 from loadgen.runner.stop_conditions import StopConditions
 
 MS = 1_000_000

@@ -42,7 +42,7 @@ class SavedRun(ComparedRun):
             self.error_rate = own.error_rate
             self.records_setting = own.provenance.settings.records
             self.workload, self.environment = workload(own), environment(own)
-            self._histograms = {name: own.histograms.histogram(name) for name in LATENCIES}
+            self._histograms = {name: own.histograms.named(name).recorded() for name in LATENCIES}
             self.key = (self.date, own.numbers.duration, own.numbers.completed, own.numbers.total_output_tokens)
             prompts = own.provenance.saved_prompts
             if not own.repeated_prompts and not prompts.get("sent_before"):

@@ -12,7 +12,7 @@ from loadgen.analysis.search.ratio_sample import LOOK_CONFIDENCE
 from loadgen.config.settings import RunSettings
 from loadgen.errors import ENDED_BY_SEARCH
 from loadgen.metrics.progress import ON_THE_CLOCK, Progress
-from loadgen.metrics.records.line import record_from_line
+from loadgen.metrics.records.file import record_from_line
 from loadgen.metrics.records.shards import shard_path
 from loadgen.stats import block_bootstrap
 from loadgen.stats.ratio_confidence_interval import share_bounds

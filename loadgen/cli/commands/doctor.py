@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from loadgen.cli import exit_codes
 from loadgen.cli.doctor import State, examine, screen, software
 from loadgen.cli.live.progress_line import ERASE
-from loadgen.metrics.provenance import versions
+from loadgen.metrics.records.header import versions
 from loadgen.util import log_setup
 from loadgen.util.argument_parser import OneLineParser
 

@@ -9,17 +9,21 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loadgen.config.output import parse_listen
 from loadgen.config.settings import RunSettings
 from loadgen.core.sketch import Sketch
 from loadgen.errors import BadInput
-from loadgen.metrics.progress import DONE, LATENCIES, PHASES, Progress
+from loadgen.metrics.progress import DONE, PHASES, Progress
 from loadgen.version import __version__
 from loadgen.workload import target
 
 if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
+    from prometheus_client import Metric
+
     from loadgen.runner.server import Server
 
 # Draws these metrics. `report --grafana` indents it; in the package it has a line for each panel, and 12 kB less.
@@ -28,33 +32,16 @@ DASHBOARD = Path(__file__).with_name("grafana_dashboard.json")
 BOUNDS_NS = tuple((4 + quarter) << (doubling - 2) for doubling in range(12, 42) for quarter in range(4))
 # A last scrape is waited for as long as 1.5 intervals of the scraper, but at most this long.
 MAX_WAIT_INTERVALS, MAX_WAIT_S = 1.5, 60.0
-HELP = {
-    "run_info": "Identity of the run.",
-    "elapsed_seconds": "Time since the run's clock started.",
-    "requests_total": "Requests that have ended, by outcome.",
-    "requests_due_total": "Requests that have become due.",
-    "requests_sent_total": "Requests that were handed to a connection.",
-    "output_tokens_total": "Output tokens of successful requests.",
-    "streamed_tokens_total": "Output tokens so far, counted by stream events.",
-    "requests_scheduled": "Requests of the whole run.",
-    "in_flight": "Requests that were sent or wait for a connection, and have not ended.",
-    "in_flight_limit": "Maximum number of requests in flight.",
-    "oldest_request_seconds": "Age of the oldest request in flight.",
-    "waiting": "Requests that are due and have not been sent.",
-    "loop_busy_ratio": "Busy share of the measuring event loop.",
-    "server_running": "Running requests, reported by the server.",
-    "server_waiting": "Waiting requests, reported by the server.",
-    "server_kv_usage_ratio": "KV cache usage, reported by the server.",
-    "ttft_seconds": "Time to first token of successful requests, from due (from sent with --latency-from sent).",
-    "ttfo_seconds": "Time to first output after any reasoning, of successful requests, from due or sent as TTFT.",
-    "tpot_seconds": "Time per output token of each successful request.",
-    "itl_seconds": "Inter-token latency of successful requests.",
-    "icl_seconds": "Inter-chunk latency of successful requests: the time between events that bear tokens.",
-    "e2el_seconds": "Time to the last token of successful requests, from due (from sent with --latency-from sent).",
-    "lag_seconds": "How late the client sent requests, through its own fault.",
-    "loop_stall_seconds": "How long tokens waited for the measuring event loop.",
+LATENCY_HELP = {
+    "ttft": "Time to first token of successful requests, from due (from sent with --latency-from sent).",
+    "ttfo": "Time to first output after any reasoning, of successful requests, from due or sent as TTFT.",
+    "tpot": "Time per output token of each successful request.",
+    "itl": "Inter-token latency of successful requests.",
+    "icl": "Inter-chunk latency of successful requests: the time between events that bear tokens.",
+    "e2el": "Time to the last token of successful requests, from due (from sent with --latency-from sent).",
+    "lag": "How late the client sent requests, through its own fault.",
+    "loop_stall": "How long tokens waited for the measuring event loop.",
 }
-_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 class Metrics:
@@ -65,7 +52,8 @@ class Metrics:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._progress, self._clock = Progress(PHASES[0]), clock
+        self._progress = Progress(PHASES[0])
+        self._clock = clock
         self._identity: dict[str, str] = {}
         self._scrapes_s: list[float] = []  # the times of the last two
         self._final_scraped = threading.Event()
@@ -91,65 +79,103 @@ class Metrics:
         """Wait up to `wait_s` for a scrape of the final values."""
         self._final_scraped.wait(self.wait_s)
 
-    @contextlib.contextmanager
-    def scrape(self) -> Iterator[str]:
-        """Yield the metrics in Prometheus' text format; they count as scraped once the context has passed them on."""
-        progress = self._progress
+    def describe(self) -> "Iterator[Metric]":
+        """Yield every metric family, so that prometheus_client knows the names that a scraper may ask for."""
+        return _families(Progress(PHASES[0]), {})
+
+    def collect(self) -> "Iterator[Metric]":
+        """Yield the metric families that have values, and note the time of the scrape."""
         self._scrapes_s = [*self._scrapes_s[-1:], self._clock()]
-        yield "".join(_families(progress, self._identity))
-        if progress.phase == DONE:
-            self._final_scraped.set()
+        return (family for family in _families(self._progress, self._identity) if family.samples)
+
+    @property
+    def final(self) -> bool:
+        """Whether the current values are those of a whole run."""
+        return self._progress.phase == DONE
+
+    def mark_final_scraped(self) -> None:
+        """Note that a scraper has received the final values."""
+        self._final_scraped.set()
 
 
-def _families(progress: Progress, identity: Mapping[str, str]) -> Iterator[str]:
-    outcomes = {"ok": progress.ok, **progress.failures}
-    values: dict[str, Mapping[str, float | None]] = {
-        "run_info": {_labels(identity): 1} if identity else {},
-        "elapsed_seconds": {"": progress.elapsed_s},
-        "requests_total": {_labels({"outcome": outcome}): count for outcome, count in outcomes.items()},
-        "requests_due_total": {"": progress.due},
-        "requests_sent_total": {"": progress.sent},
-        "output_tokens_total": {"": progress.output_tokens},
-        "streamed_tokens_total": {"": progress.streamed_tokens},
-        "requests_scheduled": {"": progress.scheduled or None},
-        "in_flight": {"": progress.in_flight},
-        "in_flight_limit": {"": progress.cap},
-        "oldest_request_seconds": {"": progress.oldest_s},
-        "waiting": {"": progress.waiting},
-        "loop_busy_ratio": {"": progress.busy_share},
-        "server_running": {"": progress.server.get("running")},
-        "server_waiting": {"": progress.server.get("waiting")},
-        "server_kv_usage_ratio": {"": progress.server.get("kv_usage")},
-    }
-    for name, value in values.items():
-        yield _family(name, "counter" if name.endswith("_total") else "gauge", value)
-    for name in LATENCIES:
+def _families(progress: Progress, identity: Mapping[str, str]) -> "Iterator[Metric]":
+    """Yield every metric family; a value that is not known makes no sample."""
+    from prometheus_client.core import (
+        CounterMetricFamily,
+        GaugeMetricFamily,
+        HistogramMetricFamily,
+        InfoMetricFamily,
+    )
+
+    yield InfoMetricFamily("loadgen_run", "Identity of the run.", dict(identity) or None)
+    yield GaugeMetricFamily("loadgen_elapsed_seconds", "Time since the run's clock started.", progress.elapsed_s)
+    requests = CounterMetricFamily("loadgen_requests", "Requests that have ended, by outcome.", labels=["outcome"])
+    for outcome, count in {"ok": progress.ok, **progress.failures}.items():
+        requests.add_metric([outcome], count)
+    yield requests
+    for name, text, count in (
+        ("requests_due", "Requests that have become due.", progress.due),
+        ("requests_sent", "Requests that were handed to a connection.", progress.sent),
+        ("output_tokens", "Output tokens of successful requests.", progress.output_tokens),
+        ("streamed_tokens", "Output tokens so far, counted by stream events.", progress.streamed_tokens),
+    ):
+        yield CounterMetricFamily(f"loadgen_{name}", text, count)
+    server = progress.server
+    for name, text, value in (
+        ("requests_scheduled", "Requests of the whole run.", progress.scheduled or None),
+        ("in_flight", "Requests that were sent or wait for a connection, and have not ended.", progress.in_flight),
+        ("in_flight_limit", "Maximum number of requests in flight.", progress.cap),
+        ("oldest_request_seconds", "Age of the oldest request in flight.", progress.oldest_s),
+        ("waiting", "Requests that are due and have not been sent.", progress.waiting),
+        ("loop_busy_ratio", "Busy share of the measuring event loop.", progress.busy_share),
+        ("server_running", "Running requests, reported by the server.", server.get("running")),
+        ("server_waiting", "Waiting requests, reported by the server.", server.get("waiting")),
+        ("server_kv_usage_ratio", "KV cache usage, reported by the server.", server.get("kv_usage")),
+    ):
+        yield GaugeMetricFamily(f"loadgen_{name}", text, value)
+    for name, text in LATENCY_HELP.items():
         sketch: Sketch = getattr(progress, name)
-        parts: dict[str, float] = {"_bucket" + _labels({"le": bound}): count for bound, count in buckets(sketch)}
-        parts |= {"_count": sketch.count, "_sum": sketch.total_ns / 1e9}
-        yield _family(f"{name}_seconds", "histogram", parts)
+        yield HistogramMetricFamily(f"loadgen_{name}_seconds", text, buckets(sketch), sketch.total_ns / 1e9)
 
 
-def _family(
-    name: str,  # a key of HELP
-    kind: str,  # the type, as the format spells it
-    values: Mapping[str, float | None],  # by what follows the name in the lines: a suffix, labels, or nothing
-) -> str:
-    """Return the lines of a metric; none if it has no value."""
-    lines = [f"loadgen_{name}{rest} {float(value)}\n" for rest, value in values.items() if value is not None]
-    head = f"# HELP loadgen_{name} {HELP[name]}\n# TYPE loadgen_{name} {kind}\n"
-    return head + "".join(lines) if lines else ""
-
-
-def _labels(labels: Mapping[str, str]) -> str:
-    return "{" + ",".join(f'{name}="{text.translate(_ESCAPES)}"' for name, text in labels.items()) + "}"
-
-
-def buckets(sketch: Sketch) -> list[tuple[str, int]]:
+def buckets(sketch: Sketch) -> list[tuple[str, float]]:
     """Return the cumulative buckets of a Prometheus histogram: upper bounds in seconds, and counts."""
-    lowest, upto = list(sketch.counts), [0, *accumulate(sketch.counts.values())]
-    below = [(str((bound - 1) / 1e9), upto[bisect_left(lowest, bound)]) for bound in BOUNDS_NS]
-    return [*below, ("+Inf", upto[-1])]
+    lowest = list(sketch.counts)
+    upto = [0, *accumulate(sketch.counts.values())]
+    below = [(str((bound - 1) / 1e9), float(upto[bisect_left(lowest, bound)])) for bound in BOUNDS_NS]
+    return [*below, ("+Inf", float(upto[-1]))]
+
+
+class MetricsApp:
+    """The WSGI application that returns metrics to whoever sends a GET.
+
+    prometheus_client encodes them: as OpenMetrics, compressed, or only those of some names, as the request asks.
+
+    Args:
+        metrics: The metrics to return.
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        from prometheus_client import CollectorRegistry, make_wsgi_app
+
+        registry = CollectorRegistry()
+        registry.register(metrics)
+        self._metrics = metrics
+        self._encode = make_wsgi_app(registry)
+
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterator[bytes]:
+        """Return the answer to a request; the final values count as scraped once it has been written to the socket."""
+        if environ["REQUEST_METHOD"] != "GET":
+            start_response("405 Method Not Allowed", [("Allow", "GET")])
+            return
+        is_final = self._metrics.final and environ["PATH_INFO"] != "/favicon.ico"  # of a browser, which is no scraper
+        head: list[Any] = []
+        body = b"".join(self._encode(environ, lambda *status_and_headers: head.extend(status_and_headers)))
+        status, headers = head
+        start_response(status, [*headers, ("Content-Length", str(len(body)))])
+        yield body
+        if is_final:
+            self._metrics.mark_final_scraped()
 
 
 def identity(server: "Server") -> dict[str, str]:
@@ -167,7 +193,7 @@ def identity(server: "Server") -> dict[str, str]:
         "max_concurrency": settings.concurrency_profile or str(settings.max_concurrency or ""),
         "model": server.model,
         "rate": rate,
-        "target": ", ".join(target.base_url(one) for one in settings.apart()),
+        "target": ", ".join(target.base_url(alone) for alone in settings.apart()),
         "version": __version__,
     }
 
@@ -176,10 +202,14 @@ def identity(server: "Server") -> dict[str, str]:
 def serve_metrics(settings: RunSettings) -> Iterator[Metrics]:
     """Serve metrics while the context lasts, if --prometheus asks for it; yields them.
 
+    At the end, outside of any event loop, a regular scraper has the time to fetch the final values.
+
+    Args:
+        settings: The settings of the run.
+
     Raises:
         BadInput: The address cannot be listened on.
     """
-    # On leaving, and outside of any event loop, wait for a regular scraper to fetch the final values.
     metrics = Metrics()
     if settings.prometheus is None:
         yield metrics
@@ -188,7 +218,7 @@ def serve_metrics(settings: RunSettings) -> Iterator[Metrics]:
 
     host, port = parse_listen(settings.prometheus)
     try:
-        server = MetricsServer(host, port, metrics.scrape)
+        server = MetricsServer(host, port, MetricsApp(metrics))
     except OSError as error:
         problem = f"cannot listen on {host}:{port} ({error.strerror})"
         raise BadInput("--prometheus", problem, "give a free port, and an address of this machine") from error

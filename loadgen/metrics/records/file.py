@@ -4,6 +4,7 @@ Each worker writes such a file; `shards` joins them.
 """
 
 import contextlib
+import functools
 import math
 import os
 from collections.abc import Iterator, Sequence
@@ -12,18 +13,30 @@ from typing import Any, BinaryIO, Self
 
 import orjson
 
-from loadgen.core.record import Record
-from loadgen.core.record_json import record_line
+from loadgen.core.event_flags import TOKENS
+from loadgen.core.outcome import Outcome
+from loadgen.core.record import UNBOUNDED, Record
+from loadgen.core.record_json import FLAGS, record_line
 from loadgen.errors import BadInput
 from loadgen.metrics.records.header import RunHeader
-from loadgen.metrics.records.line import record_from_line
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.util import private_files
 from loadgen.util.partition import WHOLE, Partition
+from loadgen.workload.prompt import UNPLANNED
 
 SCHEMA = 1
 _BUFFER = 1 << 16
+EventRuns = Sequence[tuple[int, int]]  # as `Record.stream` has them
+
+STAMPS = ("ready", "sent", "first_byte", "first_token", "first_answer", "last_token", "closed")
+COUNTS = {  # keys of a line, and the attributes of a Record that are -1 where the line says null
+    "prompt_tokens": "prompt_tokens",
+    "completion_tokens": "completion_tokens",
+    "cached_tokens": "cached_tokens",
+    "predicted_server_input_tokens": "server_tokens",
+}
+COPIED = ("content_events", "reasoning_events", "other_events", "reads", "counted_by", "reused", "by_reader")
 
 
 class RecordWriter:
@@ -32,13 +45,21 @@ class RecordWriter:
     Times are CLOCK_MONOTONIC ns: `start_ns` as it is, `due` from there, all others from due. docs/records.md describes
     the file.
 
+    Args:
+        file: The file.
+        limit: Its maximum size, bytes.
+
     Attributes:
         error: Why nothing more is written, or None: a full disk does not end the run.
     """
 
     def __init__(self, file: BinaryIO, limit: float = math.inf) -> None:
-        self._file, self._left = file, limit
-        self._start_ns, self._sources, self._answers, self._classes = 0, list[str](), False, list[str]()
+        self._file = file
+        self._left = limit
+        self._start_ns = 0
+        self._sources = list[str]()
+        self._answers = False
+        self._classes = list[str]()
         self.error: str | None = None
 
     @classmethod
@@ -77,9 +98,10 @@ class RecordWriter:
             asked_due: Due times that the prompts ask for, as `request_store.requested_due_ns` returns them.
             partition: Whose records these will be.
         """
-        self._start_ns, self._sources = start_ns, sources
+        self._start_ns = start_ns
+        self._sources = sources
         self._answers = header.settings.save_detailed
-        self._classes = [one.name for one in header.settings.request_classes]
+        self._classes = [request_class.name for request_class in header.settings.request_classes]
         first = {
             "loadgen_records": SCHEMA,
             "start_ns": start_ns,
@@ -145,21 +167,19 @@ class RecordFile:
         self.path = Path(path)
         try:
             with open(path, "rb") as file:
-                first, (_, last) = orjson.loads(file.readline()), last_line(file)
+                first = orjson.loads(file.readline())
+                _, last = last_line(file)
             if first["loadgen_records"] != SCHEMA:
                 raise ValueError
             self.header = RunHeader.from_dict(first["heading"])
-            # start_ns: when the clock started, CLOCK_MONOTONIC ns
-            self.start_ns, self.scheduled = int(first["start_ns"]), int(first["scheduled"])
-            # due times that the prompts asked for, as `request_store.requested_due_ns` returns them
+            self.start_ns = int(first["start_ns"])
+            self.scheduled = int(first["scheduled"])
             self.asked_due: list[int] | None = first.get("asked_due")
-            # whose records the file had at first; older files of one worker do not have it
-            self.partition = Partition(*first.get("stripe", ()))
+            self.partition = Partition(*first.get("stripe", ()))  # older files of one worker do not have it
         except OSError as error:
             raise BadInput("FILE", f"{path}: {error.strerror}", "name a file of records") from error
         except (KeyError, TypeError, ValueError) as error:
             raise self._refusal("line 1") from error
-        # trailer, totals: what its last line says; None where the run did not come to its end
         self.trailer: RunTrailer | None
         self.totals: LoopTotals | None
         try:
@@ -193,7 +213,7 @@ class RecordFile:
             BadInput: A line is no record, or stands after the trailer.
         """
         tokenized = self.trailer.tokenized if self.trailer else {}
-        classes = [one.name for one in self.header.settings.request_classes]
+        classes = [request_class.name for request_class in self.header.settings.request_classes]
         with open(self.path, "rb") as file:
             next(file)
             for number, line in enumerate(file, 2):
@@ -224,7 +244,8 @@ class RecordFile:
 
 def last_line(file: BinaryIO) -> tuple[int, bytes]:
     """Return the offset and the bytes of the last line that is whole, line end included; empty where there is none."""
-    size, back = file.seek(0, os.SEEK_END), _BUFFER
+    size = file.seek(0, os.SEEK_END)
+    back = _BUFFER
     while True:
         begin = file.seek(max(0, size - back))
         lines = file.read().split(b"\n")
@@ -245,3 +266,80 @@ def _trailer(line: bytes) -> tuple[RunTrailer, LoopTotals] | tuple[None, None]:
     except (AttributeError, ValueError):
         return None, None
     return (None, None) if data is None else RunTrailer.from_dict(data)
+
+
+def record_from_line(data: dict[str, Any], start_ns: int) -> Record:
+    """Make a Record from a parsed line.
+
+    Args:
+        data: The JSON object; times are ns from `due`, and `due` is ns from the start of the clock.
+        start_ns: When the clock started, CLOCK_MONOTONIC ns.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is no line of a request.
+    """
+    due = start_ns + data["due"]
+    planned = data["planned_input_tokens"]
+    record = Record(data["index"], UNPLANNED if planned is None else planned, data["planned_output_tokens"], due)
+    for stamp in STAMPS:
+        setattr(record, stamp, 0 if data[stamp] is None else due + data[stamp])
+    for key, attribute in COUNTS.items():
+        setattr(record, attribute, -1 if data[key] is None else data[key])
+    for name in COPIED:
+        setattr(record, name, data[name])
+    reasoning_tokens = data.get("reasoning_tokens")  # older files have none
+    record.reasoning_tokens = -1 if reasoning_tokens is None else reasoning_tokens
+    record.matched_stop = data.get("matched_stop")
+    record.nan_events = data.get("nan_events", 0)
+    record.outcome = Outcome(data["outcome"])
+    record.status = data["status"] or 0
+    record.target = data.get("target", 0)  # older files of runs against one target do not have it
+    record.turn = data.get("turn", 0) - 1  # absent in a run without sessions
+    record.detail = data["detail"]
+    record.finish_reason = data["finish_reason"]
+    record.connect_ns = data["connect"]
+    record.user_stamped = data.get("user_stamped", UNBOUNDED)  # older files do not say how late their stamps may be
+    record.window_filled = data.get("window_filled", False)
+    record.written = 0 if data.get("written") is None else due + data["written"]
+    record.first_answer_earliest = record.first_answer
+    if "first_answer_earliest" in data:
+        record.first_answer_earliest = due + data["first_answer_earliest"]
+    record.disconnect_tokens = data.get("disconnect_tokens", 0)
+    record.disconnect_ns = data.get("disconnect_after", -1)
+    if "attempts" in data:
+        record.attempts = data["attempts"]
+        record.retried_ns = data["retried"]
+        record.first_status = data["first_status"]
+        record.first_sent = due + data["first_sent"]
+        record.first_closed = due + data["first_closed"]
+    record.results = data.get("results", -1)
+    record.is_whole = bool(data.get("whole"))
+    runs = event_runs(data.get("stream") or (), due)  # older files do not have it
+    stamps = [due + since for since in data["token_times"]]
+    earliest = [(number, due + since) for number, since in data.get("earliest", ())]
+    answer = data.get("answer", "")
+    read_late = data.get("read_late")
+    record.restore(stamps, data["tokens_per_event"], runs, answer, earliest, read_late)
+    return record
+
+
+def event_runs(stream: Sequence[tuple[str, int]], due: int) -> EventRuns:
+    """Return the run-length list of all events of an answer, from the "stream" of a line.
+
+    Args:
+        stream: Pairs of joined event names, and a count (of token events) or a time in ns from `due` (of others).
+        due: ns, CLOCK_MONOTONIC.
+
+    Returns:
+        Pairs of event flags, and a count or a time in ns, CLOCK_MONOTONIC.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is no such list.
+    """
+    runs = ((_flags(names), value) for names, value in stream)
+    return [(flags, value if flags & TOKENS else value + due) for flags, value in runs]
+
+
+@functools.lru_cache(1024)
+def _flags(names: str) -> int:
+    return sum(FLAGS[name] for name in names.split("+")) if names else 0

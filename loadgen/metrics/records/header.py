@@ -4,10 +4,15 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Self
 
+from loadgen.config.load import SEEDS
 from loadgen.config.serialize import restored
-from loadgen.config.settings import RunSettings, public
+from loadgen.config.settings import RunSettings, public, seed_of
+from loadgen.util import machine
+from loadgen.util.package_version import package_version
+from loadgen.version import __version__
 
 DATE_FORMAT = "%Y%m%d-%H%M%S"
+PACKAGES = ("aiohttp", "uvloop", "orjson", "numpy", "tokenizers")  # that a run measures with
 
 
 @dataclass(frozen=True)
@@ -15,7 +20,7 @@ class RunHeader:
     """Facts that are known before the clock starts, so that a report can be made from records that outlive their run.
 
     Attributes:
-        settings: As resolved.
+        settings: The settings as resolved.
         model: The model's name in requests.
         date: Local start time, YYYYmmdd-HHMMSS.
         simulated: Whether the engine is loadgen's own simulator.
@@ -29,9 +34,14 @@ class RunHeader:
     provenance: dict[str, Any]
 
     def with_requests(self, prompts: dict[str, Any], schedule: dict[str, Any]) -> Self:
-        """Return a copy that says where the prompts come from, and when they are due."""
-        known = {"prompts": prompts, "schedule": schedule}
-        return dataclasses.replace(self, provenance=self.provenance | known)
+        """Return a copy that says where the prompts come from, and when they are due.
+
+        Args:
+            prompts: The provenance of the prompts, as JSON.
+            schedule: The provenance of the due times, as JSON.
+        """
+        origins = {"prompts": prompts, "schedule": schedule}
+        return dataclasses.replace(self, provenance=self.provenance | origins)
 
     def with_engine(self, **facts: Any) -> Self:
         """Return a copy with more facts about the engine."""
@@ -53,3 +63,30 @@ class RunHeader:
             **{field.name: data[field.name] for field in dataclasses.fields(cls)}
             | {"settings": restored(data["settings"])}
         )
+
+
+def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts that are needed to repeat a run, without those of prompts and schedule.
+
+    Args:
+        settings: The settings as resolved.
+        asked: The settings as the user gave them.
+        engine: What is known of the server.
+
+    Returns:
+        JSON.
+    """
+    default = public(RunSettings())
+    return {
+        "settings": public(settings),
+        "asked": {name: value for name, value in public(asked).items() if value != default[name]},
+        "seeds": {what: seed_of(settings, what) for what in SEEDS},
+        "versions": versions(),
+        "machine": machine.describe(),
+        "engine": engine,
+    }
+
+
+def versions() -> dict[str, str | None]:
+    """Return the versions of loadgen and of the packages it measures with; None where one is not installed."""
+    return {"loadgen": __version__, **{name: package_version(name) for name in PACKAGES}}

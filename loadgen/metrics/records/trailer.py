@@ -2,14 +2,89 @@
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
+from loadgen.config.stop_condition import STOP_WHEN, StopCondition
 from loadgen.core.histogram import Histogram
+from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.server.telemetry import Telemetry
-from loadgen.metrics.server_call import ServerCall
 from loadgen.metrics.snapshot import OF_LOOP, LoopTotals
-from loadgen.metrics.stop_event import StopEvent
-from loadgen.metrics.worker_report import WorkerReport
+
+Moment = Literal["before", "during", "after"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerReport:
+    """What one worker, a process or a loop, reports of its own partition of the run.
+
+    Attributes:
+        number: The index of that partition, from 0.
+        client: Resources that measuring took, and disturbances.
+        schedule_sha256: Hash of the whole schedule that the worker had; None where it died before it could say.
+        host: The address of its machine; None: the one that coordinated the run.
+        lost: How the worker died, as in "was killed by signal 9"; None where it came to its end.
+        cache_warmed: Requests that succeeded before the clock started, to warm the server's prefix cache up.
+    """
+
+    number: int = 0
+    client: ClientUsage = ClientUsage()
+    schedule_sha256: str | None = None
+    host: str | None = None
+    lost: str | None = None
+    cache_warmed: int = 0
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Read the report from its JSON form.
+
+        Raises:
+            KeyError, TypeError: `data` is no report.
+        """
+        return cls(**data | {"client": ClientUsage.from_dict(data["client"])})
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCall:
+    """A call to a server beside the load, of its profiler or to empty its caches: one POST, and how it ended.
+
+    Attributes:
+        moment: Before the clock started, while it ran, or after the last request.
+        url: Where it went, without credentials.
+        took_ms: How long the answer took, ms.
+        error: Why it failed; None: it did not.
+    """
+
+    moment: Moment
+    url: str
+    took_ms: float
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StopEvent:
+    """The condition of --stop-when that ended a run.
+
+    Attributes:
+        condition: The condition, as the flag spells it.
+        at_s: When it held, s on the clock.
+        value: The value at that time: ms of a latency, a share of an error rate, a number of errors; None: it falls
+            among requests that failed.
+    """
+
+    condition: str
+    at_s: float
+    value: float | None
+
+    def __str__(self) -> str:
+        return f"{STOP_WHEN} {self.condition}: {self.shown} at {self.at_s:.1f} s"
+
+    @property
+    def shown(self) -> str:
+        """The value as text."""
+        if self.value is None:
+            return "the percentile is a failed request,"
+        (condition,) = StopCondition.parse(self.condition)
+        return condition.with_unit(self.value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +148,11 @@ class RunTrailer:
         )
 
     def to_dict(self, totals: LoopTotals) -> dict[str, Any]:
-        """Return what orjson writes of the trailer and the totals."""
+        """Return what orjson writes of the trailer.
+
+        Args:
+            totals: What the snapshot of the run holds and its records do not; the same line holds it.
+        """
         facts = vars(self) | vars(totals)
         del facts["workers"]
         return facts | {
@@ -86,7 +165,10 @@ class RunTrailer:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> tuple[Self, LoopTotals]:
-        """Read the trailer and the totals from their JSON form.
+        """Read the trailer from its JSON form.
+
+        Returns:
+            The trailer, and the totals of the same line.
 
         Raises:
             KeyError, TypeError, ValueError: `data` is no trailer.

@@ -8,6 +8,7 @@ taken. Read in the sources of vLLM 0.32 (`vllm:`, older spellings after it; load
 """
 
 from collections.abc import Iterable
+from itertools import chain
 
 # Levels, as they are at a moment; of the series of one name (an engine rank each) they are summed.
 SUMMED = {
@@ -112,14 +113,23 @@ TTFT = (
 )
 PLAIN = SUMMED | HIGHEST | COUNTERS
 SAMPLES = frozenset(
-    [name for names in PLAIN.values() for name in names]
-    + [name + part for name in TTFT for part in ("_sum", "_count", "_bucket")]
-    + [PER_POSITION]
+    [
+        *chain.from_iterable(PLAIN.values()),
+        *(f"{name}_sum" for name in TTFT),
+        *(f"{name}_count" for name in TTFT),
+        *(f"{name}_bucket" for name in TTFT),
+        PER_POSITION,
+    ]
 )
 # Labels of series that repeat what another series of the name counts already, but for these values.
 REPEATED = {"tp_rank": "0", "priority": ""}
 
 
 def together(quantity: str, values: Iterable[float]) -> float:
-    """Combine several values of a quantity, of ranks or of servers: the maximum for HIGHEST, else the sum."""
+    """Combine several values of a quantity, of ranks or of servers: the maximum for HIGHEST, else the sum.
+
+    Args:
+        quantity: A key of PLAIN.
+        values: At least one value.
+    """
     return float((max if quantity in HIGHEST else sum)(values))

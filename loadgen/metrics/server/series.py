@@ -1,15 +1,19 @@
-"""Scrapes of one server, and the time series that they make over a run."""
+"""What is scraped of servers: sources, scrapes, the time series that these make over a run, and histograms."""
 
+from __future__ import annotations
+
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 from loadgen.metrics.server.names import ACCEPTED_AT, COUNTERS, HIGHEST, SUMMED
-from loadgen.metrics.server.prom_histogram import PromHistogram
+from loadgen.workload.prefix_cache.cache_block import CacheBlock
 
 FIRST, TICK, LAST = "first", "tick", "last"  # before the clock starts; while it runs; after the last request has ended
 Series = list[float | None]
-T = TypeVar("T", float, PromHistogram)
+T = TypeVar("T", float, "PromHistogram")
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,27 @@ class Source:
     target: str
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     verify_tls: bool = True
+
+
+@dataclass(frozen=True)
+class ScrapeOrder:
+    """What to scrape during a run.
+
+    Attributes:
+        sources: Where the servers' metrics are.
+        folder: Where to write them.
+        gpus: Whether to read this machine's GPUs.
+        last_scrapes: How often it is scraped at most after the run, until every server is idle.
+        missing: Base URLs of targets without metrics, while others have some.
+        cache_block: The unit of the servers' prefix caches, by the metrics that were found; None: they do not say.
+    """
+
+    sources: tuple[Source, ...]
+    folder: Path
+    gpus: bool = False
+    last_scrapes: int = 5
+    missing: tuple[str, ...] = ()
+    cache_block: CacheBlock | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +87,7 @@ class Scrape(WithTtft):
         moment: FIRST, TICK or LAST.
         asked_ns: Before the request, CLOCK_MONOTONIC.
         answered_ns: After the answer, or after the wait for it.
-        failed: Why it could not be read, in words of our own, or None.
+        failed: Why it could not be read, in loadgen's words, or None.
         values, names, ttft: As in `parser.Reading`.
     """
 
@@ -105,8 +130,8 @@ class SourceSeries(WithTtft):
     @property
     def covers(self) -> bool:
         """Whether it was scraped before the clock started and after the last request: differences are the run's."""
-        read = {moment for moment, failed in zip(self.moments, self.failed, strict=True) if failed is None}
-        return {FIRST, LAST} <= read
+        readable = {moment for moment, failed in zip(self.moments, self.failed, strict=True) if failed is None}
+        return {FIRST, LAST} <= readable
 
     def increase(self, quantity: str) -> float | None:
         """Return the increase of a counter; None where no scrape had it."""
@@ -114,8 +139,14 @@ class SourceSeries(WithTtft):
 
     @classmethod
     def of(cls, scrapes: list[Scrape], start_ns: int) -> Self:
-        """Make the series of one source's scrapes, which are in order of time."""
-        positions = sorted({name for scrape in scrapes for name in scrape.values if name.startswith(ACCEPTED_AT)})
+        """Make the series of a source.
+
+        Args:
+            scrapes: The scrapes of one source, in order of time.
+            start_ns: When the clock of the run started, CLOCK_MONOTONIC.
+        """
+        quantities = set[str]().union(*(scrape.values for scrape in scrapes))
+        positions = sorted(name for name in quantities if name.startswith(ACCEPTED_AT))
         counts = {quantity: _Growth(0.0, float) for quantity in (*COUNTERS, *positions)}
         ttft = _Growth(PromHistogram(0.0, 0.0, {}), lambda buckets: buckets.count)
         names: Mapping[str, str] = {}
@@ -123,14 +154,15 @@ class SourceSeries(WithTtft):
         restarts = 0
         for scrape in scrapes:
             names = scrape.names | dict(names)
-            again = ttft.add(scrape.ttft, read=scrape.failed is None)
+            is_reset = ttft.add(scrape.ttft, read=scrape.failed is None)
             for quantity, values in series.items():
                 value = scrape.values.get(quantity)
                 if quantity in counts:
-                    again |= counts[quantity].add(value, read=scrape.failed is None)
+                    is_reset |= counts[quantity].add(value, read=scrape.failed is None)
                     value = None if value is None else counts[quantity].total
                 values.append(value)
-            restarts += again
+            if is_reset:
+                restarts += 1
         return cls(
             url=scrapes[0].url,
             target=scrapes[0].target,
@@ -146,7 +178,15 @@ class SourceSeries(WithTtft):
 
 
 class _Growth(Generic[T]):
-    """Adds up the increase of a counter since the first scrape, over restarts of the server."""
+    """Adds up the increase of a counter since the first scrape, over restarts of the server.
+
+    Args:
+        nothing: The value of a counter that has counted nothing.
+        size: Returns the count in a value; after a restart of the server it is smaller.
+
+    Attributes:
+        total: The increase so far.
+    """
 
     def __init__(self, nothing: T, size: Callable[[T], float]) -> None:
         self._nothing: T = nothing
@@ -162,15 +202,86 @@ class _Growth(Generic[T]):
             return False
         if self._before is None:
             self._before = value
-        again: bool = self._size(value) < self._size(self._before)
-        self.total += value - (self._nothing if again else self._before)
+        is_reset: bool = self._size(value) < self._size(self._before)
+        self.total += value - (self._nothing if is_reset else self._before)
         self._before = value
-        return again
+        return is_reset
 
 
 def by_source(scrapes: Iterable[Scrape]) -> list[list[Scrape]]:
     """Group scrapes by source, in the order of the sources."""
-    found: dict[tuple[str, str], list[Scrape]] = {}
+    groups: dict[tuple[str, str], list[Scrape]] = {}
     for scrape in scrapes:
-        found.setdefault((scrape.url, scrape.target), []).append(scrape)
-    return list(found.values())
+        groups.setdefault((scrape.url, scrape.target), []).append(scrape)
+    return list(groups.values())
+
+
+@dataclass(frozen=True)
+class PromHistogram:
+    """A Prometheus histogram, values counted by upper bound: its sum is exact, and every percentile is an interval.
+
+    Attributes:
+        count: The count of all values.
+        sum: The sum of all values, in their unit.
+        upto: How many values are no greater than each bound; of the last one, which is infinite, all are.
+    """
+
+    count: float
+    sum: float
+    upto: dict[float, float]
+
+    def __add__(self, other: PromHistogram) -> PromHistogram:
+        return self._with(other, 1)
+
+    def __sub__(self, other: PromHistogram) -> PromHistogram:
+        return self._with(other, -1)
+
+    def _with(self, other: PromHistogram, sign: int) -> PromHistogram:
+        bounds = sorted(self.upto.keys() | other.upto.keys())
+        upto = {bound: self.upto.get(bound, 0.0) + sign * other.upto.get(bound, 0.0) for bound in bounds}
+        return PromHistogram(self.count + sign * other.count, self.sum + sign * other.sum, upto)
+
+    @property
+    def mean(self) -> float | None:
+        """The exact mean of all values; None where there are none."""
+        return self.sum / self.count if self.count > 0 else None
+
+    def interval(self, p: float) -> tuple[float, float | None] | None:
+        """Return the bounds of the percentile that interpolates between the two neighbouring ranks.
+
+        Args:
+            p: From 0 to 100.
+
+        Returns:
+            The lower and the upper bound, the upper None where it is infinite; None without values or bounds.
+        """
+        if self.count <= 0 or not self.upto:
+            return None
+        rank = (self.count - 1) * p / 100
+        low = self._bucket(math.floor(rank) + 1)[0]
+        high = self._bucket(math.ceil(rank) + 1)[1]
+        return low, None if math.isinf(high) else high
+
+    def _bucket(self, number: int) -> tuple[float, float]:
+        """Return the bounds of the bucket that holds the value of this rank, from 1 in ascending order."""
+        below = 0.0
+        for bound in sorted(self.upto):
+            if self.upto[bound] >= number:
+                return below, bound
+            below = bound
+        return below, math.inf
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form; an infinite bound is null."""
+        upto = [[None if math.isinf(bound) else bound, count] for bound, count in sorted(self.upto.items())]
+        return {"count": self.count, "sum": self.sum, "upto": upto}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Read the histogram from its JSON form.
+
+        Raises:
+            KeyError, TypeError, ValueError: `data` is something else.
+        """
+        upto = {math.inf if bound is None else float(bound): float(count) for bound, count in data["upto"]}
+        return cls(float(data["count"]), float(data["sum"]), upto)

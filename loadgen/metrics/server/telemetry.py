@@ -11,9 +11,8 @@ from typing import Any, Self, TypeVar
 
 import orjson
 
-from loadgen.metrics.server.names import HIGHEST, SUMMED, together
-from loadgen.metrics.server.prom_histogram import PromHistogram
-from loadgen.metrics.server.series import LAST, TICK, Scrape, Series, SourceSeries, by_source
+from loadgen.metrics.server.names import ACCEPTED_AT, HIGHEST, SUMMED, together
+from loadgen.metrics.server.series import LAST, TICK, PromHistogram, Scrape, Series, SourceSeries, by_source
 from loadgen.util.gpus import QUANTITIES
 from loadgen.util.tail import TailReader
 
@@ -63,29 +62,32 @@ class Telemetry:
     @property
     def ttft(self) -> PromHistogram | None:
         """Histogram of the servers' times to first token, seconds; None unless each server has one."""
-        found = self._of_each(source.ttft for source in self.sources)
-        return reduce(add, found) if found else None
+        histograms = self._of_each(source.ttft for source in self.sources)
+        return reduce(add, histograms) if histograms else None
 
     @property
     def fastest_ms(self) -> float | None:
         """The minimum time in which a source answered: a bound on what connecting and transmission take."""
-        took = [ms for one in self.sources for ms, why in zip(one.took_ms, one.failed, strict=True) if why is None]
-        return min(took, default=None)
+        times_ms: list[float] = []
+        for source in self.sources:
+            scrapes = zip(source.took_ms, source.failed, strict=True)
+            times_ms += [took_ms for took_ms, failed in scrapes if failed is None]
+        return min(times_ms, default=None)
 
     def increase(self, quantity: str) -> float | None:
         """Return the increase of a counter during the run; None unless each source has it."""
-        known = self._of_each(source.increase(quantity) for source in self.sources)
-        return sum(known) if known else None
+        increases = self._of_each(source.increase(quantity) for source in self.sources)
+        return sum(increases) if increases else None
 
     def last(self, level: str) -> float | None:
         """Return a gauge at the last scrape, after the run; None unless every source had it then."""
-        known = self._of_each(source.series.get(level, [None])[-1] for source in self.sources)
-        return together(level, known) if known else None
+        levels = self._of_each(source.series.get(level, [None])[-1] for source in self.sources)
+        return together(level, levels) if levels else None
 
     def _of_each(self, values: Iterable[T | None]) -> list[T]:
         """Return the values of the sources; nothing unless each source has one."""
-        known = [value for value in values if value is not None]
-        return known if len(known) == len(self.sources) else []
+        present = [value for value in values if value is not None]
+        return present if len(present) == len(self.sources) else []
 
     def grew_after(self, quantity: str) -> bool:
         """Return whether a counter of any source rose between its first and its last scrape after the run."""
@@ -116,15 +118,23 @@ class Telemetry:
     @property
     def spec_acceptance(self) -> float | None:
         """The share of drafted tokens that were accepted: over the run, else the mean over batches."""
-        accepted, drafted = self.increase("accepted_tokens"), self.increase("drafted_tokens")
+        accepted = self.increase("accepted_tokens")
+        drafted = self.increase("drafted_tokens")
         if drafted and accepted is not None:
             return accepted / drafted
         batches = self.levels("batch_acceptance")
         return sum(batches) / len(batches) if batches else None
 
     def course(self, quantity: str) -> list[tuple[float, float]]:
-        """Return a gauge over time, as pairs of seconds after the clock started and value."""
-        # There is one for each scrape between first and last in which every source had it.
+        """Return a gauge over time.
+
+        Args:
+            quantity: A name of a gauge, as in `names`.
+
+        Returns:
+            Pairs of seconds after the clock started and value, for each scrape between the first and the last in which
+            every source had it.
+        """
         if not self.sources:
             return []
         first = self.sources[0]
@@ -142,7 +152,7 @@ class Telemetry:
     def to_dict(self) -> dict[str, Any]:
         """Return what orjson writes of the metrics."""
         return {
-            "sources": [one.to_dict() for one in self.sources],
+            "sources": [source.to_dict() for source in self.sources],
             "gpus": self.gpus,
             "missing": self.missing,
         }
@@ -175,12 +185,56 @@ class Telemetry:
             return cls(missing=missing)
         parsed = list(map(orjson.loads, lines))
         scrapes = [Scrape.from_dict(line) for line in parsed if "gpus" not in line]
-        sources = [SourceSeries.of(one, start_ns) for one in by_source(scrapes)]
+        sources = [SourceSeries.of(of_source, start_ns) for of_source in by_source(scrapes)]
         readings = [line for line in parsed if "gpus" in line]
-        known = tuple(source for source in sources if source.names)
-        if known:
+        read_s = [(reading["asked_ns"] - start_ns) / 1e9 for reading in readings]
+        gpus = []
+        for of_gpu in zip(*(reading["gpus"] for reading in readings), strict=True):
+            series = {quantity: [values[quantity] for values in of_gpu] for quantity in QUANTITIES}
+            gpus.append(Gpu(of_gpu[0]["name"], read_s, series))
+        with_metrics = tuple(source for source in sources if source.names)
+        if with_metrics:
             missing += tuple(source.url for source in sources if not source.names)
-        return cls(known, _gpus(readings, start_ns), missing)
+        return cls(with_metrics, tuple(gpus), missing)
+
+
+@dataclass(frozen=True)
+class SpecDecode:
+    """What servers drafted and accepted, all together. Unknown values are None.
+
+    Attributes:
+        rate: Share of the drafted tokens that were accepted, 0 to 1.
+        length: Mean output tokens of a step that verifies a draft: the accepted ones and one more.
+        drafts: Number of drafts.
+        drafted: Tokens in them.
+        accepted: Tokens of them that were accepted.
+        per_position: Share of the drafts whose token at each position was accepted.
+    """
+
+    rate: float | None
+    length: float | None
+    drafts: float | None
+    drafted: float | None
+    accepted: float | None
+    per_position: tuple[float, ...]
+
+    @classmethod
+    def of(cls, telemetry: Telemetry) -> Self | None:
+        """Compute it; None where nothing was drafted, or no server reports it.
+
+        SGLang has no counters but gauges of the last batch, of which the means over the scrapes are taken.
+        """
+        drafts, drafted, accepted = map(telemetry.increase, ("drafts", "drafted_tokens", "accepted_tokens"))
+        length = 1 + accepted / drafts if drafts and accepted is not None else None
+        if length is None and (batches := telemetry.levels("batch_accept_length")):
+            length = sum(batches) / len(batches)
+        if telemetry.spec_acceptance is None and length is None:
+            return None
+        names = set[str]().union(*(source.series for source in telemetry.sources))
+        last = max((int(name.removeprefix(ACCEPTED_AT)) for name in names if name.startswith(ACCEPTED_AT)), default=-1)
+        counts = [telemetry.increase(f"{ACCEPTED_AT}{position}") or 0.0 for position in range(last + 1)]
+        shares = tuple(count / drafts for count in counts) if drafts else ()
+        return cls(telemetry.spec_acceptance, length, drafts, drafted, accepted, shares)
 
 
 class LatestServerMetrics:
@@ -199,18 +253,9 @@ class LatestServerMetrics:
         for line in map(orjson.loads, self._file.lines()):
             if "gpus" not in line:
                 self._last[line["url"], line["target"]] = line["values"]
-        found = {}
+        gauges = {}
         for quantity in (*SUMMED, *HIGHEST):
             values = [last[quantity] for last in self._last.values() if quantity in last]
             if values and len(values) == len(self._last):
-                found[quantity] = together(quantity, values)
-        return found
-
-
-def _gpus(readings: list[dict[str, Any]], start_ns: int) -> tuple[Gpu, ...]:
-    at_s = [(reading["asked_ns"] - start_ns) / 1e9 for reading in readings]
-    columns = zip(*(reading["gpus"] for reading in readings), strict=True)
-    return tuple(
-        Gpu(column[0]["name"], at_s, {quantity: [one[quantity] for one in column] for quantity in QUANTITIES})
-        for column in columns
-    )
+                gauges[quantity] = together(quantity, values)
+        return gauges

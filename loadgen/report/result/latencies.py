@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Generic, Literal, Self, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -14,6 +14,9 @@ from loadgen.metrics.statistic import client_error_ms
 from loadgen.report.distribution import Distribution
 from loadgen.stats.percentile_confidence_interval import interval
 from loadgen.util.number_format import percentile, to_ms
+
+if TYPE_CHECKING:
+    from hdrh.histogram import HdrHistogram
 
 T = TypeVar("T")
 Clock = Literal["due", "sent"]
@@ -163,8 +166,20 @@ class HistogramCounts(Struct, frozen=True, kw_only=True):
     total: Annotated[int | str, "The sum of the values, exactly."]
     total_of_squares: Annotated[int | str, "The sum of their squares, exactly."]
 
-    def histogram(self) -> Histogram:
-        """Decode the histogram."""
+    def histogram(self) -> HdrHistogram:
+        """Decode the histogram as one of the package hdrhistogram.
+
+        Raises:
+            BadInput: The numbers do not agree with each other.
+        """
+        return self.recorded().to_hdr()
+
+    def recorded(self) -> Histogram:
+        """Decode the histogram as the run recorded it: with exact sums, and mergeable without loss.
+
+        Raises:
+            BadInput: The numbers do not agree with each other.
+        """
         return Histogram.from_dict(msgspec.to_builtins(self))
 
 
@@ -183,10 +198,11 @@ class Histograms(EachLatency[HistogramCounts], frozen=True, kw_only=True):
         """Encode the histograms of a snapshot."""
         return cls(**{name: HistogramCounts(**snapshot.histograms[name].to_dict()) for name in cls.__struct_fields__})
 
-    def histogram(self, name: str) -> Histogram:
-        """Decode the histogram of a distribution.
+    def histogram(self, name: str) -> HdrHistogram:
+        """Decode the histogram of a distribution as one of the package hdrhistogram.
 
         Raises:
             AttributeError: No distribution has this name.
+            BadInput: The numbers of the histogram do not agree with each other.
         """
         return self.named(name).histogram()

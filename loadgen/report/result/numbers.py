@@ -15,7 +15,7 @@ from loadgen.config.output import METRICS, NAMING, parse_percentiles
 from loadgen.config.settings import RunSettings, is_closed_loop
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
-from loadgen.metrics.server.spec_decode import SpecDecode
+from loadgen.metrics.server.telemetry import SpecDecode
 from loadgen.report.result.latencies import Distributions
 from loadgen.report.result.ramp import RateChange, rate_changes
 from loadgen.report.result.rates import PerSecond

@@ -8,10 +8,10 @@ from typing import Annotated, Literal, Self
 import msgspec
 from msgspec import Meta, Struct
 
+from loadgen.metrics.records.trailer import Moment
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.names import ACCEPTED_AT, COUNTERS, HIGHEST, SUMMED
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
-from loadgen.metrics.server_call import Moment
 from loadgen.report.result.fields import from_json_values
 from loadgen.report.result.latencies import Bounds
 from loadgen.util.number_format import to_ms

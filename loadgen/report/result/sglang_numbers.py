@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 from loadgen.config import slo
 from loadgen.config.output import SGLANG_PERCENTILES
 from loadgen.metrics.run_data import RunData
-from loadgen.metrics.server.spec_decode import SpecDecode
+from loadgen.metrics.server.telemetry import SpecDecode
 from loadgen.report.distribution import Distribution
 from loadgen.report.result.rates import PerSecond
 from loadgen.util.number_format import to_ms

@@ -17,12 +17,12 @@ A_DECADE = 24  # points of a curve from 90 to 99 %, and from there to 99.9 %
 
 def drawing(result: RunResult) -> Drawing | None:
     """Draw a panel for each latency, on the clock of --latency-from; None where nothing was measured."""
-    found = {name: result.histograms.histogram(name) for name, _ in measured(result)}
-    if not found:
+    histograms = {name: result.histograms.named(name).recorded() for name, _ in measured(result)}
+    if not histograms:
         return None
-    most = max(1.0, math.log10(max(histogram.count for histogram in found.values())))
+    most = max(1.0, math.log10(max(histogram.count for histogram in histograms.values())))
     places = [LOWEST, *(number / A_DECADE for number in range(1, math.ceil(most * A_DECADE))), most]
-    panels = tuple(_panel(name, histogram, places, result) for name, histogram in found.items())
+    panels = tuple(_panel(name, histogram, places, result) for name, histogram in histograms.items())
     about = "The percentiles of each latency, from 2 to the highest of which there is a value, in ms"
     return Drawing("distributions", Chart("Latency by percentile", about, "percentile", Nines(most), panels, places))
 

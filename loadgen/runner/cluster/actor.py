@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from loadgen.errors import LoadgenError
-from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.progress import Progress
+from loadgen.metrics.run_data import Measurement
 from loadgen.runner.job import Job
 from loadgen.runner.participant import Step
 from loadgen.runner.workers import open_workers

@@ -18,7 +18,7 @@ from typing import Any
 from loadgen.config.settings import RunSettings
 from loadgen.config.validate import check_share
 from loadgen.errors import BadInput, LoadgenError, WorkerDied
-from loadgen.metrics.measurement import Measurement
+from loadgen.metrics.run_data import Measurement
 from loadgen.runner.cluster import actor
 from loadgen.runner.group import Group
 from loadgen.runner.job import Job

@@ -10,7 +10,7 @@ from tests.helpers.command_line import LOADGEN, environment
 BLOCKED = """
 import sys
 
-NAMES = {"numpy", "rich", "jinja2", "tokenizers", "transformers"}
+NAMES = {"hdrh", "jinja2", "numpy", "prometheus_client", "rich", "tokenizers", "transformers"}
 
 class Guard:
     def find_spec(self, name, path=None, target=None):
@@ -23,7 +23,7 @@ sys.meta_path.insert(0, Guard())
 """
 
 
-def test_process_that_measures_imports_no_numpy(tmp_path: Path) -> None:
+def test_process_that_measures_imports_no_heavy_package(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(BLOCKED)
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     load = ["--engine", "sim", "--rate", "100", "--num-prompts", "20", "--random-output-len", "2", "--quiet"]

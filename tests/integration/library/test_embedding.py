@@ -73,7 +73,18 @@ async def test_cancelled_run_leaves_no_task() -> None:
 
 
 def test_import_loads_no_heavy_module() -> None:
-    heavy = ["aiohttp", "numpy", "transformers", "tokenizers", "rich", "msgspec", "uvloop", "yaml"]
+    heavy = [
+        "aiohttp",
+        "hdrh",
+        "numpy",
+        "prometheus_client",
+        "transformers",
+        "tokenizers",
+        "rich",
+        "msgspec",
+        "uvloop",
+        "yaml",
+    ]
     code = f"import sys, loadgen; sys.exit(' '.join(name for name in {heavy} if name in sys.modules) or 0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

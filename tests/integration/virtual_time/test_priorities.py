@@ -20,9 +20,9 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.tokenizer import TOKENIZER
-from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.parted_recorder import recorder_for
 from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.run_data import Measurement
 from loadgen.runner.prepare_main import PrepareOrder, prepare
 from loadgen.runner.run_result import Result, conclude
 from loadgen.testing import virtual

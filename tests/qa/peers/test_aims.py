@@ -24,18 +24,18 @@ def judged(found: list[Aim]) -> list[bool | None]:
 
 
 def test_all_can_be_met() -> None:
-    assert judged(aims(ours(), heavy(error_ms=0.49), TOOLS, 39.0)) == [True] * 7
+    assert judged(aims(ours(), heavy(error_ms=0.49), TOOLS)) == [True] * 6
 
 
 def test_each_can_be_missed() -> None:
-    found = aims(ours(cpu_s=1.7, measuring_mb=61.0), heavy("SUSPECT: lag p99", 0.6), TOOLS, 41.0)
-    assert judged(found) == [False, False, False, False, True, False, False]
+    found = aims(ours(cpu_s=1.7, measuring_mb=61.0), heavy("SUSPECT: lag p99", 0.6), TOOLS)
+    assert judged(found) == [False, False, False, False, True, False]
     assert found[0].cells == ("W3 on one core: VALID", "SUSPECT: lag p99", "**missed**")
 
 
 def test_unmeasured_aims_are_neither_met_nor_missed() -> None:
-    found = aims(Costs({}), Costs({}), {}, None)
-    assert judged(found) == [None] * 7
+    found = aims(Costs({}), Costs({}), {})
+    assert judged(found) == [None] * 6
     assert {aim.cells[-1] for aim in found} == {"n/a"}
 
 

@@ -15,9 +15,9 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics import parted_recorder
 from loadgen.metrics.records.file import RecordWriter
-from loadgen.metrics.server.prom_histogram import PromHistogram
+from loadgen.metrics.records.trailer import WorkerReport
+from loadgen.metrics.server.series import PromHistogram
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
-from loadgen.metrics.worker_report import WorkerReport
 from loadgen.report.result import RunResult
 from loadgen.report.result.schema import text
 from loadgen.runner.run_result import from_records

@@ -10,7 +10,7 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.metrics.provenance import PACKAGES, provenance
+from loadgen.metrics.records.header import PACKAGES, provenance
 from loadgen.util import machine
 from loadgen.util.child_process import decode, encode
 from loadgen.util.machine import CpuTimes, disturbance
@@ -58,7 +58,7 @@ def test_the_engine_is_kept_as_told():
 
 def test_versions_are_null_for_packages_not_installed(monkeypatch):
     assert all(of(RunSettings())["versions"][name] for name in PACKAGES)
-    monkeypatch.setattr("loadgen.metrics.provenance.PACKAGES", ("no-such-package",))
+    monkeypatch.setattr("loadgen.metrics.records.header.PACKAGES", ("no-such-package",))
     assert of(RunSettings())["versions"] == {"loadgen": __version__, "no-such-package": None}
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from loadgen.metrics.server.prom_histogram import PromHistogram
+from loadgen.metrics.server.series import PromHistogram
 
 INF = math.inf
 # 10 values: 4 to 1 s, 5 more to 2 s, one beyond 4 s.

@@ -2,8 +2,8 @@
 
 import pytest
 
+from loadgen.metrics.failures import Reachability, ReachabilityTracker
 from loadgen.metrics.progress import Progress
-from loadgen.metrics.reachability import Reachability, ReachabilityTracker
 from tests.helpers.run_facts import START, S
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from loadgen.metrics.server.spec_decode import SpecDecode
-from loadgen.metrics.server.telemetry import Telemetry
+from loadgen.metrics.server.telemetry import SpecDecode, Telemetry
 from tests.helpers.server_scrapes import telemetry
 
 BEFORE = {"drafts": 10, "drafted_tokens": 30, "accepted_tokens": 30, "accepted_at_0": 10, "accepted_at_1": 10}
