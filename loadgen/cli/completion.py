@@ -16,8 +16,10 @@ OWN_PACKAGE = "loadgen."
 
 
 def complete() -> NoReturn:
-    """Write the completions of the begun command line to the file that the shell reads, and exit."""
-    # The command is called up to the point at which it would parse its flags: there its parser answers.
+    """Write the completions of the begun command line to the file that the shell reads, and exit.
+
+    The command is called up to the point at which it would parse its flags: there its parser answers.
+    """
     with contextlib.suppress(BaseException):  # the shell shows no error: it offers nothing
         from argcomplete.lexers import split_line
 

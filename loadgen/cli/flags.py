@@ -106,7 +106,13 @@ def _remedy(word: str) -> str | None:
 
 
 def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] = NAMES) -> None:
-    """Add --compat, a flag for each wanted field of the settings, by topic, and the flags of a tool."""
+    """Add --compat, a flag for each wanted field of the settings, by topic, and the flags of a tool.
+
+    Args:
+        parser: Suppresses defaults, so that only given flags are in its result.
+        tool: The tool of --compat, or None.
+        wanted: Names of the fields.
+    """
     parser.add_argument(
         "--compat", choices=list(compat.TOOLS), help="use the meanings and the defaults of this tool's flags"
     )
@@ -139,10 +145,15 @@ def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] =
 def parse(argv: Sequence[str], parser: argparse.ArgumentParser | None = None) -> dict[str, Any]:
     """Parse `argv` into values by field name; flags that are not given are left out.
 
+    Underscores in flag names are read as dashes, as vLLM does.
+
     Args:
+        argv: The words of the command line.
         parser: The parser; None: that of `loadgen run`.
+
+    Raises:
+        BadInput: A flag is unknown, or a value is wrong.
     """
-    # Underscores in flag names are read as dashes, as vLLM does.
     dashed = []
     for argument in argv:
         if argument.startswith("--"):

@@ -93,7 +93,16 @@ def counted(settings: RunSettings) -> RunSettings:
 
 
 def other_command(command: str, value: Any, given: dict[str, Any]) -> int:
-    """Carry out the command that a flag of another tool stands for; returns its exit code."""
+    """Carry out the command that a flag of another tool stands for; returns its exit code.
+
+    Args:
+        command: Its name.
+        value: The value of the flag.
+        given: What the flags give, by the names of settings.
+
+    Raises:
+        BadInput: As the command raises.
+    """
     if command == COMPARE:
         from loadgen.cli.commands import compare
 
@@ -138,7 +147,16 @@ def burstiness_warning(given: dict[str, Any], runs: Sequence[RunSettings]) -> st
 
 
 def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
-    """Execute runs that differ in the setting `name`, at the same server; returns the most severe exit code."""
+    """Execute runs that differ in one setting at the same server; returns the most severe exit code.
+
+    Args:
+        runs: Their checked settings.
+        name: The setting that differs, one of SWEPT.
+        plot: The path of the chart, or None.
+
+    Raises:
+        LoadgenError: The sweep ended before anything was measured.
+    """
     from loadgen.cli.import_guard import single_threaded
 
     with single_threaded():

@@ -70,7 +70,15 @@ def equivalent(name: str) -> str | None:
 
 
 def apply(name: str | None, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings as a tool understands a command line: its flags translated, and its defaults added."""
+    """Return the settings as a tool understands a command line: its flags translated, and its defaults added.
+
+    Args:
+        name: The tool, a name in TOOLS; None: the flags of vLLM with loadgen's own defaults.
+        given: The settings from flags and files.
+
+    Raises:
+        BadInput: A flag is refused, or a value is wrong.
+    """
     tool, found = tool_of(name), with_timed_trace(with_hub_names(translated(given)))
     finished = tool.finish(tool.defaults(found) | found)
     return {field: value for field, value in finished.items() if not field.startswith(MARK)}

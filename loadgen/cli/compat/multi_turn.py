@@ -39,7 +39,11 @@ FLAGS = (
 
 
 def applied(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with the sessions that the flags ask for."""
+    """Return the settings with the sessions that the flags ask for.
+
+    Raises:
+        BadInput: A value is out of range, or a flag has no effect here.
+    """
     found = dict(settings)
     said, limit = found.get(MARKER, {}), found.get(LIMIT)
     if not said.get(FLAG):

@@ -92,8 +92,12 @@ def defaults(given: Given) -> dict[str, Any]:
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with SGLang's ranges of lengths, its rule for ShareGPT, the fields of its own API, and its
     result.
+
+    The file from which SGLang takes the words of random prompts is left out.
+
+    Raises:
+        BadInput: The ratio of the ranges is not between 0 and 1, or flags exclude each other.
     """
-    # The file from which SGLang takes the words of random prompts is left out.
     found = with_length_ranges(settings) | _result(settings)
     native, backend = found.get(NATIVE_BODY, {}), found[RESULT]["backend"]
     found = sglang_prefixes.applied(sglang_images.applied(found))

@@ -31,7 +31,11 @@ def defaults(given: Given) -> dict[str, Any]:
 
 
 def applied(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with the groups, lengths and turns of the flags."""
+    """Return the settings with the groups, lengths and turns of the flags.
+
+    Raises:
+        BadInput: A value is out of range, or flags exclude each other.
+    """
     if settings["dataset_name"] != PREFIX_REPETITION:
         return settings
     found, own = dict(settings), settings.get(MARKER, {})

@@ -22,11 +22,13 @@ class ToolFlag:
     """A flag of another tool.
 
     Attributes:
+        name: The flag, with dashes.
         convert: Makes settings from its value and the settings so far; None: the flag is refused.
+        reason: Why it is refused.
         remedy: What to do instead of a refused flag.
         values: How many values it takes: NONE, ONE or SOME.
-        no_op_value: The value that changes nothing, also if the flag is refused; None: there is
-            none.
+        type_: Converts a word of the command line into a value.
+        no_op_value: The value that changes nothing, also if the flag is refused; None: there is none.
         command: The command of loadgen that `loadgen run` carries out in its place; "" for none.
         becomes: The settings that it becomes later, once all flags are known.
     """
@@ -42,7 +44,11 @@ class ToolFlag:
     becomes: tuple[str, ...] = ()
 
     def fields(self, value: Any, given: Given) -> dict[str, Any]:
-        """Convert a value of the flag into settings."""
+        """Convert a value of the flag into settings.
+
+        Raises:
+            BadInput: It is refused, or the value is wrong.
+        """
         if self.no_op_value is not None and value == self.no_op_value:
             return {}
         if self.convert is None:

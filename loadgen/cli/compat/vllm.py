@@ -40,7 +40,11 @@ def server(given: Given) -> dict[str, Any]:
 
 
 def without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings without a file that vLLM does not read."""
+    """Return the settings without a file that vLLM does not read.
+
+    Raises:
+        BadInput: A flag of images is invalid.
+    """
     found = vllm_images.with_images(settings)
     if found.get(TIMELINE):  # the page of the run stands for it
         name = Path(found.get("result_filename") or "vllm.json")

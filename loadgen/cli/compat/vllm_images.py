@@ -28,7 +28,11 @@ FLAGS = (
 
 
 def with_images(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with the number and the sizes of images that the flags mean."""
+    """Return the settings with the number and the sizes of images that the flags mean.
+
+    Raises:
+        BadInput: A value is invalid, asks for videos, or has no effect.
+    """
     found = dict(settings)
     own: Given = found.get(GIVEN, {})
     if not own:

@@ -14,7 +14,11 @@ SAMPLE_S = 0.5  # how long the CPU use of other processes is measured
 
 
 def examine(root: Path = Path("/")) -> list[Limit]:
-    """Return all limits of the machine, group by group; takes SAMPLE_S seconds."""
+    """Return all limits of the machine, group by group; takes SAMPLE_S seconds.
+
+    Args:
+        root: The root of the file system that is read: proc, sys.
+    """
     before = CpuTimes.now()
     time.sleep(SAMPLE_S)
     after = CpuTimes.now()

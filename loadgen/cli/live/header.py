@@ -19,7 +19,12 @@ MAX_NAMED = 3  # limits of the SLO that are named
 
 
 def load_text(settings: RunSettings, progress: Progress) -> str:
-    """Describe what is asked, of which model."""
+    """Describe what is asked, of which model.
+
+    Args:
+        settings: The settings of the run.
+        progress: Has the number of scheduled requests.
+    """
     size = plural(progress.scheduled, "request") if progress.scheduled else ""
     time = duration(settings.duration) if settings.duration is not None else ""
     spacing = f" ({load_line.spacing(settings.burstiness)})" if math.isfinite(settings.request_rate) else ""

@@ -56,15 +56,18 @@ class LimitSoFar:
 
 
 class _Values:
-    """The latencies of a distribution by rank, with failed requests as infinite values."""
+    """The latencies of a distribution by rank, with failed requests as infinite values.
 
-    def __init__(
-        self,
-        sketch: Sketch,
-        failed: int,
-        # returns the latency of a rank, ns: as near as the sketch has it, or a bound of its bucket
-        latency_ns: Callable[[int], float],
-    ) -> None:
+    Args:
+        sketch: The latencies.
+        failed: How many requests failed.
+        latency_ns: Returns the latency of a rank, ns: as near as the sketch has it, or a bound of its bucket.
+
+    Attributes:
+        count: How many values there are, with those of failed requests.
+    """
+
+    def __init__(self, sketch: Sketch, failed: int, latency_ns: Callable[[int], float]) -> None:
         self._latency_ns, self._latencies, self.count = latency_ns, sketch.count, sketch.count + failed
 
     def value_at_rank(self, rank: int, /) -> float:

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 
 class View:
-    """Shows no progress of a run; prints notes."""
+    """Shows no progress of a run; prints notes.
+
+    Attributes:
+        progress: What was shown last.
+    """
 
     def __init__(self) -> None:
         self.progress = Progress("preparing")
@@ -35,7 +39,12 @@ class View:
 
 
 class LineView(View):
-    """Prints a line when a phase begins, and every two seconds."""
+    """Prints a line when a phase begins, and every two seconds.
+
+    Args:
+        settings: The settings of the run.
+        clock: Returns the time in seconds.
+    """
 
     def __init__(self, settings: RunSettings, clock: Callable[[], float] = time.monotonic) -> None:
         from loadgen.cli.live.history import History
@@ -55,7 +64,12 @@ class LineView(View):
 
 
 class ScreenView(View):
-    """A rich renderable that shows the latest progress."""
+    """A rich renderable that shows the latest progress.
+
+    Args:
+        settings: The settings of the run.
+        console: The console on which it is drawn.
+    """
 
     def __init__(self, settings: RunSettings, console: "Console") -> None:
         from loadgen.cli.live.history import History

@@ -19,8 +19,7 @@ class Journal:
 
     Attributes:
         path: The file; None if no journal is wanted, or the user's state folder cannot be written.
-        needed: Whether to leave the file after the run; set it to False once the results of the run
-            are safe elsewhere.
+        needed: Whether to leave the file after the run; set it to False once the results of the run are safe elsewhere.
         error: Why the journal is incomplete, if it is.
     """
 

@@ -34,17 +34,21 @@ Stop = Callable[[Progress], str | None]
 class SeriesRunner:
     """Executes runs at one server, and keeps a point of the series for each.
 
+    Args:
+        data: The series, without runs.
+        requested: The checked settings of the command.
+        plot: The path of the chart, or None.
+
     Attributes:
         data: The runs that have ended, and what follows from them.
         codes: The exit codes of the runs.
+        interrupts: Receives the signals.
+
+    Raises:
+        BadInput: A file cannot be written.
     """
 
-    def __init__(
-        self,
-        data: Series,  # the series, without runs
-        requested: RunSettings,
-        plot: str | None,
-    ) -> None:
+    def __init__(self, data: Series, requested: RunSettings, plot: str | None) -> None:
         check_plot(plot)
         output_check.check_writable(requested)
         together = requested.replace(records=None, hlog=None, capture=None, junit=None)  # each run has its own of these
@@ -55,12 +59,18 @@ class SeriesRunner:
         self.interrupts = Interrupts()
 
     def execute(self, measure: Callable[[Server], Awaitable[None]], first: RunSettings) -> int:
-        """Start or probe the server of `first`, let `measure` execute the runs, then print and save the series.
+        """Start or probe the server, let `measure` execute the runs, then print and save the series.
+
+        Args:
+            measure: Executes the runs; a LoadgenError ends the series.
+            first: The settings by which the server is found.
+
+        Returns:
+            The most severe exit code of the runs.
 
         Raises:
             LoadgenError: The series ended before anything was measured.
         """
-        # Returns the most severe exit code of the runs; a LoadgenError of `measure` ends the series.
         with serve_metrics(self._requested) as self._metrics:
             return asyncio.run(self.interrupts.run_interruptible(self._execute(measure, first)))
 
@@ -87,15 +97,28 @@ class SeriesRunner:
 
     async def run(
         self,
-        server: Server,  # with the settings of this run resolved for it
-        requested: RunSettings,  # the settings of this run as a user would give them
-        level: float,  # the load: requests per second, or requests in flight
+        server: Server,
+        requested: RunSettings,
+        level: float,
         *,
         title: str,
-        stop: Stop = lambda progress: None,  # returns why the run can end early, or None
+        stop: Stop = lambda progress: None,
         reports: bool = True,
     ) -> Result:
-        """Execute one run, and keep its point."""
+        """Execute one run, and keep its point.
+
+        Args:
+            server: The server, with the settings of this run resolved for it.
+            requested: The settings of this run as a user would give them.
+            level: The load: requests per second, or requests in flight.
+            title: The line that is printed before the run.
+            stop: Returns why the run can end early, or None.
+            reports: Whether to print the report of the run.
+
+        Raises:
+            CancelledError: A signal came since the previous run ended.
+            LoadgenError: The run failed.
+        """
         self.interrupts.detach()
         if self.interrupts.count:  # since the previous run ended
             raise asyncio.CancelledError

@@ -22,15 +22,19 @@ from loadgen.util import scratch_dir
 
 
 class SearchSeries:
-    """The series of runs of one search."""
+    """The series of runs of one search.
 
-    def __init__(
-        self,
-        requested: RunSettings,
-        over: AxisName,
-        chosen: dict[str, Any],  # the settings from flags and the config file, without the workload's
-        plot: str | None,
-    ) -> None:
+    Args:
+        requested: The checked settings of the command.
+        over: rate or concurrency.
+        chosen: The settings from flags and the config file, without the workload's.
+        plot: The path of the chart, or None.
+
+    Raises:
+        BadInput: The search cannot have a setting, or a file cannot be written.
+    """
+
+    def __init__(self, requested: RunSettings, over: AxisName, chosen: dict[str, Any], plot: str | None) -> None:
         if requested.records and with_numbered_files(requested, 1).records == requested.records:  # a device
             raise BadInput(
                 "--records", f"{requested.records} is a device, and a search reads its records again", "name a file"

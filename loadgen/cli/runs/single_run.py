@@ -43,17 +43,27 @@ async def execute(
     settings: RunSettings,
     interrupts: Interrupts,
     *,
-    # a server that answers already, with the settings of this run; None: start or probe it
     server: "Server | None" = None,
-    # is called with each progress update, and may stop the run
     watch: "Callable[[Progress, Participant], None]" = lambda progress, participant: None,
-    # is called with the server once it is known, with the settings of this run as they are for it
     on_server: "Callable[[Server], None]" = lambda server: None,
-    # saves more of the result and returns the paths; an OSError counts as one of the result's own files
     save_more: "Callable[[Result], list[str]]" = lambda result: [],
     reports: bool = True,
 ) -> FinishedRun:
-    """Execute one run, print its report and save the files that the settings ask for."""
+    """Execute one run, print its report and save the files that the settings ask for.
+
+    Args:
+        settings: The checked settings of the run.
+        interrupts: Receives the signals while the run goes on.
+        server: A server that answers already, with the settings of this run; None: start or probe it.
+        watch: Is called with each progress update, and may stop the run.
+        on_server: Is called with the server once it is known, with the settings of this run as they are for it.
+        save_more: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
+        reports: Whether to print the report.
+
+    Raises:
+        GivenUp: A signal ended it before anything was measured.
+        LoadgenError: The run failed.
+    """
     from loadgen.runner.coordinator import open_participant
     from loadgen.runner.prepare import Preparer
 
@@ -121,7 +131,18 @@ async def run(
     on_server: "Callable[[Server], None]" = lambda server: None,
     save_more: "Callable[[Result], list[str]]" = lambda result: [],
 ) -> int:
-    """Execute one run as `execute` does, with signal handlers installed; returns the exit code."""
+    """Execute one run as `execute` does, with signal handlers installed; returns the exit code.
+
+    Args:
+        settings: The checked settings of the run.
+        watch: Is called with each progress update, and may stop the run.
+        on_server: Is called with the server once it is known.
+        save_more: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
+
+    Raises:
+        GivenUp: A signal ended it before anything was measured.
+        LoadgenError: The run failed.
+    """
 
     def save_all(result: "Result") -> list[str]:
         step_summary.append_result(result)
