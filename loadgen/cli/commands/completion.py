@@ -6,7 +6,6 @@ import sys
 from loadgen.cli import exit_codes
 from loadgen.cli.stderr import say
 from loadgen.util.argument_parser import OneLineParser
-from loadgen.util.packages import require
 
 START_FILES = {"bash": "~/.bashrc", "zsh": "~/.zshrc, after compinit", "fish": "~/.config/fish/config.fish"}
 LINES = {
@@ -27,7 +26,6 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("shell", choices=list(LINES), help="the shell")
     shell = parser.parse_args(argv).shell
-    require(shell, "completion in a shell", "argcomplete")
     from argcomplete.shell_integration import shellcode
 
     print(shellcode(["loadgen"], True, shell))
