@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from loadgen.cli.gpustack.job import Job
-from loadgen.cli.live.backlog import LiveBacklog
+from loadgen.cli.live.history import LiveBacklog
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.progress import Progress
 
