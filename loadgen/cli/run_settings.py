@@ -1,5 +1,6 @@
 """RunSettings from flags, a config file, a workload, and the defaults of the tool of --compat, in this precedence."""
 
+import logging
 from typing import Any
 
 from loadgen.cli import compat
@@ -10,6 +11,9 @@ from loadgen.config.load import SEEDS, SWEPT
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
+from loadgen.util.redaction import KEY_VARIABLE, header_name, is_credential
+
+VISIBLE = "{}: other users of this machine can see it in the process list; {}"
 
 
 def settings(given: dict[str, Any]) -> RunSettings:
@@ -78,6 +82,35 @@ def swept(given: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
     return name, runs if factor is None else [_with_prompts(run, factor) for run in runs]
 
 
+def chosen(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings from flags and the config file, without those of the workload.
+
+    Raises:
+        BadInput: As `settings`.
+    """
+    path = given.get("config")
+    own = {name: value for name, value in given.items() if name not in ("config", "compat")}
+    return (_read(path) if path else {}) | own
+
+
+def warn_of_visible(given: dict[str, Any]) -> None:
+    """Log a warning for each secret on the command line, which is public: `ps` shows it to every user.
+
+    Args:
+        given: What the command line gives, by the names of settings.
+    """
+    key = given.get("api_key", "")
+    if not key.startswith("@") and is_credential("Authorization", f"Bearer {key}"):
+        logging.warning(VISIBLE.format("--api-key", f"give @FILE, or set {KEY_VARIABLE}"))
+    for header in given.get("header", ()):
+        name, _, value = header.partition("=")
+        if not value.startswith("@") and is_credential(name, value):
+            logging.warning(VISIBLE.format(f"--header {header_name(header)}", f"give {header_name(header)}=@FILE"))
+    urls = given.get("base_url", ())
+    if any("@" in url for url in ((urls,) if isinstance(urls, str) else urls)):
+        logging.warning(VISIBLE.format("--base-url with a password", "name the server in a --config file"))
+
+
 def _with_prompts(settings: RunSettings, factor: int) -> RunSettings:
     """Return settings with a number of prompts that is a multiple of the concurrency.
 
@@ -88,17 +121,6 @@ def _with_prompts(settings: RunSettings, factor: int) -> RunSettings:
         remedy = "give --sweep-max-concurrency, or --num-prompts instead"
         raise BadInput("--sweep-num-prompts-factor", "given without a concurrency", remedy)
     return settings.replace(num_prompts=factor * settings.max_concurrency)
-
-
-def chosen(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings from flags and the config file, without those of the workload.
-
-    Raises:
-        BadInput: As `settings`.
-    """
-    path = given.get("config")
-    own = {name: value for name, value in given.items() if name not in ("config", "compat")}
-    return (_read(path) if path else {}) | own
 
 
 def _read(path: str) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadgen.cli import exit_codes, step_summary
-from loadgen.cli.output_file import writing
+from loadgen.cli import exit_codes
+from loadgen.cli.output import append_step_summary, wants_step_summary, writing
 from loadgen.config.option import flag
 from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
@@ -143,7 +143,7 @@ def _save_noise(arguments: argparse.Namespace, side: "Side") -> int:
 
 def _write(arguments: argparse.Namespace, found: "JudgedComparison") -> None:
     """Write the files that are asked for, with the outcome of the conditions before the numbers."""
-    if not (arguments.markdown or arguments.junit or arguments.html or step_summary.wanted()):
+    if not (arguments.markdown or arguments.junit or arguments.html or wants_step_summary()):
         return
     from loadgen.analysis.compare import page
     from loadgen.report import html, junit
@@ -161,8 +161,8 @@ def _write(arguments: argparse.Namespace, found: "JudgedComparison") -> None:
         if (path := getattr(arguments, name)) is not None:
             with writing(flag(name), path):
                 write_atomic(Path(path), text())
-    if step_summary.wanted():
-        step_summary.append(html.github(document))
+    if wants_step_summary():
+        append_step_summary(html.github(document))
 
 
 def _with_gate(document: "Document", demands: "Sequence[Demand]") -> "Document":

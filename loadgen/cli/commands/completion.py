@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from loadgen.cli import exit_codes
-from loadgen.cli.stderr import say
+from loadgen.cli.output import say
 from loadgen.util.argument_parser import OneLineParser
 
 START_FILES = {"bash": "~/.bashrc", "zsh": "~/.zshrc, after compinit", "fish": "~/.config/fish/config.fish"}

@@ -1,6 +1,6 @@
 """`loadgen demo`: measure the built-in simulator at 1,000 requests/s, with answers that this machine can carry."""
 
-from loadgen.cli.stderr import say
+from loadgen.cli.output import say
 from loadgen.util.argument_parser import OneLineParser
 
 RATE, SECONDS = 1000, 5

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loadgen.cli import exit_codes
-from loadgen.cli.output_file import writing
+from loadgen.cli.output import say, writing
 from loadgen.cli.runs.journal import journals
-from loadgen.cli.stderr import say
 from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from loadgen.cli import credentials, flags, run_settings
+from loadgen.cli import flags, run_settings
 from loadgen.cli.compat.tool_flags import command_of, flags_as_written, without_commands
 from loadgen.cli.compat.vllm_rs import COMPARE
 from loadgen.config.load import ALL_PROMPTS, AXES, SWEPT
@@ -48,7 +48,7 @@ def measure(given: dict[str, Any]) -> int:
     if (warning := burstiness_warning(given, runs)) is not None:
         logging.warning(warning)
     runs = list(map(counted, runs))
-    credentials.warn_of_visible(given)
+    run_settings.warn_of_visible(given)
     if swept is not None:
         from loadgen.analysis.search.search_check import check_several
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from loadgen.analysis.search import search_check
-from loadgen.cli import credentials, flags, run_settings
+from loadgen.cli import flags, run_settings
 from loadgen.cli.compat.tool_flags import flags_as_written
 from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.topic_parser import TopicParser
@@ -54,7 +54,7 @@ def find(given: dict[str, Any]) -> int:
     requested = run_settings.settings(given)
     search_check.check_requested(requested)
     log_setup.to_stderr(requested.log_level)
-    credentials.warn_of_visible(given)
+    run_settings.warn_of_visible(given)
     with single_threaded():
         from loadgen.cli.runs.search_series import SearchSeries
 

@@ -19,7 +19,7 @@ from loadgen.cli.compat.tool_flags import (
     switch,
     with_fields,
 )
-from loadgen.cli.stderr import say
+from loadgen.cli.output import say
 from loadgen.config.data import PREFIX_REPETITION, RANDOM_IMAGES, TRACE
 from loadgen.config.number_range import Range
 from loadgen.config.option import flag as spelled

@@ -5,7 +5,7 @@ from typing import Any
 
 from loadgen.cli.compat import hub_data, timed_trace, vllm_images
 from loadgen.cli.compat.tool_flags import NONE, ONE, Given, ToolFlag, names_a_server, refused, renamed, switch
-from loadgen.cli.stderr import say
+from loadgen.cli.output import say
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer

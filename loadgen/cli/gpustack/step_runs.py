@@ -12,8 +12,8 @@ from loadgen.cli.gpustack.progress import Reporter
 from loadgen.cli.gpustack.ramp import point, write_curve
 from loadgen.cli.gpustack.steps import Step
 from loadgen.cli.gpustack.summary import coverage, summarize
+from loadgen.cli.output import say
 from loadgen.cli.runs.single_run import run
-from loadgen.cli.stderr import say
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.file import RecordFile
 from loadgen.report import to_json

@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from loadgen.cli import stderr
+from loadgen.cli import output
 from loadgen.cli.live.progress_line import LINE_EVERY_S, OVERLOADED, REDRAWS_PER_S, Cadence, describe
-from loadgen.cli.stderr import say
+from loadgen.cli.output import say
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.util.terminal_text import printable
@@ -98,7 +98,7 @@ class ScreenView(View):
 @contextlib.contextmanager
 def progress_view(settings: RunSettings) -> Iterator[View]:
     """Yield the view that suits the settings and the terminal; a screen is erased on leaving."""
-    console = None if settings.quiet or settings.disable_tqdm else stderr.screen()
+    console = None if settings.quiet or settings.disable_tqdm else output.screen()
     if console is None:
         yield View() if settings.quiet else LineView(settings)
         return

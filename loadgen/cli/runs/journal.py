@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadgen.cli.stderr import say
+from loadgen.cli.output import say
 from loadgen.util import machine, private_files
 
 MAX_KEPT = 10

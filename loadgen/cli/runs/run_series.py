@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from loadgen import report
-from loadgen.cli import exit_codes, step_summary
+from loadgen.cli import exit_codes
 from loadgen.cli.live.view import progress_view
+from loadgen.cli.output import append_result_summary, say
 from loadgen.cli.runs.interrupts import Interrupts
 from loadgen.cli.runs.metrics_endpoint import serve_metrics
 from loadgen.cli.runs.single_run import execute, human, say_overwriting
-from loadgen.cli.stderr import say
 from loadgen.config import output_check
 from loadgen.config.output import FILES
 from loadgen.config.settings import RunSettings
@@ -167,7 +167,7 @@ class SeriesRunner:
             saved = self._save() + self._save_renderings()  # before printing: the reader of a pipe may be gone
         except OSError as error:
             trouble = error
-        step_summary.append_result(self.data)
+        append_result_summary(self.data)
         if self.data.kind == "search":  # its runs print no report that names their files
             saved = [path for point in self.data.points for path in point.saved] + saved
         out = human(self._requested)

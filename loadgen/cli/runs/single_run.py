@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from loadgen.cli import exit_codes, step_summary
+from loadgen.cli import exit_codes
 from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.live.view import progress_view
+from loadgen.cli.output import append_result_summary, say
 from loadgen.cli.runs.interrupts import Interrupts
 from loadgen.cli.runs.journal import journal
-from loadgen.cli.stderr import say
 from loadgen.config import output_check
 from loadgen.config.settings import RunSettings
 from loadgen.errors import GivenUp
@@ -145,7 +145,7 @@ async def run(
     """
 
     def save_all(result: "Result") -> list[str]:
-        step_summary.append_result(result)
+        append_result_summary(result)
         return save_more(result)
 
     interrupts = Interrupts()
