@@ -1,4 +1,4 @@
-"""What a command writes beside its report: a wrong name of a file is bad input; the summary of a step is fatal to nothing."""
+"""Files at the end of a command: a wrong name is bad input. The summary of a step on GitHub is fatal to nothing."""
 
 import errno
 from pathlib import Path
