@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from loadgen.cli.doctor import arrival_times, connections, memory, processors, software
+from loadgen.cli.doctor import hardware, network, software
 from loadgen.cli.doctor.limit import Limit, State
 from loadgen.util.machine import CpuTimes
 
@@ -23,9 +23,7 @@ def examine(root: Path = Path("/")) -> list[Limit]:
     time.sleep(SAMPLE_S)
     after = CpuTimes.now()
     return [
-        *connections.limits(root),
-        arrival_times.limit(),
-        *processors.limits(root, before, after),
-        memory.limit(root),
+        *network.limits(root),
+        *hardware.limits(root, before, after),
         *software.limits(root, os.environ),
     ]

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from loadgen.checks import Verdict
-from loadgen.cli.doctor.connections import STREAMS
+from loadgen.cli.doctor.network import STREAMS
 from loadgen.config.settings import RunSettings
 from loadgen.library.run import run_sync
 from loadgen.testing.process import Process, started
