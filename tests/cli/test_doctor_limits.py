@@ -201,8 +201,8 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             {
                 "proc/meminfo": "MemAvailable:   8388608 kB\n",
                 "proc/self/cgroup": V2,
-                f"{POD}/hardware.max": "1073741824\n",
-                f"{POD}/hardware.current": "536870912\n",
+                f"{POD}/memory.max": "1073741824\n",
+                f"{POD}/memory.current": "536870912\n",
             },
             LOW,
             "0.5 GiB within the container's limit",
@@ -213,8 +213,8 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             {
                 "proc/meminfo": "MemAvailable:   8388608 kB\n",
                 "proc/self/cgroup": V1,
-                f"{V1_MEMORY}/hardware.limit_in_bytes": "9223372036854771712\n",
-                f"{V1_MEMORY}/hardware.usage_in_bytes": "4096\n",
+                f"{V1_MEMORY}/memory.limit_in_bytes": "9223372036854771712\n",
+                f"{V1_MEMORY}/memory.usage_in_bytes": "4096\n",
             },
             OK,
             "no container limit",

@@ -100,7 +100,7 @@ def command_of(given: Given) -> tuple[str, Any] | None:
 
 def without_commands(given: Given) -> dict[str, Any]:
     """Return the settings without the flags that stand for another command."""
-    return {**given, DEST: tuple(each for each in given[DEST] if not each[0].command)}
+    return {**given, DEST: tuple(item for item in given[DEST] if not item[0].command)}
 
 
 def names_a_server(given: Given) -> bool:
@@ -135,7 +135,7 @@ def one_or_several(kind: Callable[[str], Any]) -> Callable[[str], Any]:
     """Return a reader of one value, or of several with commas between them as a tuple."""
 
     def read(text: str) -> Any:
-        values = tuple(kind(each.strip()) for each in text.split(","))
+        values = tuple(kind(item.strip()) for item in text.split(","))
         return values if len(values) > 1 else values[0]
 
     return read
@@ -162,10 +162,10 @@ def translated(given: dict[str, Any]) -> dict[str, Any]:
     Raises:
         BadInput: A flag is refused.
     """
-    found = dict(given)
-    for flag, value in found.pop(DEST, ()):
-        found |= flag.fields(value, found)
-    return found
+    settings = dict(given)
+    for flag, value in settings.pop(DEST, ()):
+        settings |= flag.fields(value, settings)
+    return settings
 
 
 @contextlib.contextmanager
