@@ -1,7 +1,6 @@
 """vLLM's client in Rust: the flags of `vllm-rs bench serve` that neither `vllm bench serve` nor `loadgen run` has.
 
-The sessions of `--multi-turn` and the limit on the length of a context concern several settings. Their flags are kept until
-all flags are known.
+The flags of `--multi-turn`, and of the limit on the length of a context, are kept until all flags are known.
 """
 
 import math
@@ -39,7 +38,7 @@ DEFAULT_SESSIONS, DEFAULT_TURNS = 1000, 3
 NO_HISTORY = "turns without the history of their session are not supported"
 PREFIXES = "use --dataset-name prefix_repetition, whose prompts share prefixes, in no order"
 CACHE = "prompts either all share a prefix, or none does"
-SHARED = "use --random-prefix-len for all, or write the prompts to a file for --dataset-name jsonl"
+SHARED_PREFIX = "use --random-prefix-len for all, or write the prompts to a file for --dataset-name jsonl"
 
 
 def with_sessions(settings: dict[str, Any]) -> dict[str, Any]:
@@ -82,19 +81,19 @@ def with_sessions(settings: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _check_sessions(result: Mapping[str, Any]) -> None:
-    name = result.get("dataset_name", "random")
+def _check_sessions(settings: Mapping[str, Any]) -> None:
+    name = settings.get("dataset_name", "random")
     if name != "random":
         remedy = "use --dataset-name sharegpt --turns N|all without it, where --num-prompts counts requests"
         raise BadInput(FLAG, f"not supported for the data set {name}", remedy)
-    if any(_ratios(result)):
+    if any(_ratios(settings)):
         raise BadInput("--random-range-ratio", f"has no effect with {FLAG}", "leave it out")
-    if result.get("request_rate", math.inf) != LoadSettings.request_rate:
+    if settings.get("request_rate", math.inf) != LoadSettings.request_rate:
         remedy = "leave it out, or use --dataset-name multi_turn, where it is the rate of sessions"
         raise BadInput("--request-rate", f"has no effect with {FLAG}", remedy)
     for field in ("random_input_len", "random_output_len"):
-        if not isinstance(result.get(field, 0), int):
-            raise BadInput(spelled(field), f"{result[field]} is not one number", f"give one with {FLAG}")
+        if not isinstance(settings.get(field, 0), int):
+            raise BadInput(spelled(field), f"{settings[field]} is not one number", f"give one with {FLAG}")
 
 
 def _turns(values: Mapping[str, Any]) -> tuple[int, int]:
@@ -106,45 +105,45 @@ def _turns(values: Mapping[str, Any]) -> tuple[int, int]:
     return low, high
 
 
-def _requests(sessions: int, low: int, high: int, result: Mapping[str, Any]) -> int:
+def _requests(sessions: int, low: int, high: int, settings: Mapping[str, Any]) -> int:
     if low == high:
         return sessions * low
     from loadgen.workload.datasets.session import TurnCounts  # not before: it imports NumPy
 
-    seed = result.get("seed_prompts")
-    turns = TurnCounts(low, high, result.get("seed", LoadSettings.seed) if seed is None else seed)
+    seed = settings.get("seed_prompts")
+    turns = TurnCounts(low, high, settings.get("seed", LoadSettings.seed) if seed is None else seed)
     return sum(map(turns.of, range(sessions)))
 
 
-def _check_turns(limit: int, result: Mapping[str, Any], *, low: int, high: int, first: int, further: int) -> None:
-    answer = result.get("random_output_len", DataSettings.random_output_len)
-    room = limit - result.get("random_prefix_len", 0) - first - answer
+def _check_turns(limit: int, settings: Mapping[str, Any], *, low: int, high: int, first: int, further: int) -> None:
+    answer = settings.get("random_output_len", DataSettings.random_output_len)
+    room = limit - settings.get("random_prefix_len", 0) - first - answer
     fit = 1 + max(room, -1) // (further + answer)
     if fit < high:
         remedy = f"give --multi-turn-max-turns {fit}" if fit >= low else "give fewer turns, or shorter ones"
         raise BadInput("--max-model-len", f"sessions of {high} turns would have more than {limit} tokens", remedy)
 
 
-def _check_limit(limit: int, result: Mapping[str, Any]) -> None:
+def _check_limit(limit: int, settings: Mapping[str, Any]) -> None:
     """Check that no request is longer than the context: none is left out."""
-    name = result.get("dataset_name", "random")
+    name = settings.get("dataset_name", "random")
     if name != "random":
         problem = f"requests of {name} that are longer are not left out"
         raise BadInput("--max-model-len", problem, "leave long rows out of the file, or limit the output tokens")
     from loadgen.workload.datasets.lengths import Lengths  # not before: it imports NumPy
 
-    ratios = _ratios(result)
-    longest = result.get("random_prefix_len", DataSettings.random_prefix_len)
+    ratios = _ratios(settings)
+    longest = settings.get("random_prefix_len", DataSettings.random_prefix_len)
     for field, ratio in zip(("random_input_len", "random_output_len"), ratios, strict=True):
-        given = result.get(field, getattr(DataSettings, field))
+        given = settings.get(field, getattr(DataSettings, field))
         longest += Lengths.parse(spelled(field), given, ratio).high
     if longest > limit:
         problem = f"prompts and answers have up to {longest} tokens, and none is left out"
         raise BadInput("--max-model-len", problem, "give shorter lengths, or leave it out")
 
 
-def _ratios(result: Mapping[str, Any]) -> tuple[float, float]:
-    return parse_ratios(str(result.get("random_range_ratio", DataSettings.random_range_ratio)))
+def _ratios(settings: Mapping[str, Any]) -> tuple[float, float]:
+    return parse_ratios(str(settings.get("random_range_ratio", DataSettings.random_range_ratio)))
 
 
 def _swept(name: str, field: str, kind: Callable[[str], Any]) -> ToolFlag:
@@ -186,8 +185,8 @@ FLAGS = (
     marked(MARKER, PER_TURN, integer),
     refused("--multi-turn-prefix-global-ratio", NO_HISTORY, PREFIXES, no_op_value=0.0),
     refused("--multi-turn-prefix-conversation-ratio", NO_HISTORY, PREFIXES, no_op_value=0.0),
-    refused("--random-cache-hit-fraction", CACHE, SHARED, no_op_value=0.0),
-    refused("--random-cache-ratio", CACHE, SHARED, no_op_value=0.0),
+    refused("--random-cache-hit-fraction", CACHE, SHARED_PREFIX, no_op_value=0.0),
+    refused("--random-cache-ratio", CACHE, SHARED_PREFIX, no_op_value=0.0),
     renamed("--max-model-len", LIMIT, integer),
 )
 
