@@ -1,5 +1,6 @@
 """The commands of `loadgen`: its own, and those that packages add by entry points."""
 
+import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -10,21 +11,21 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 Command = Callable[[list[str]], int]
-OWN = {
-    "run": ("measure a server, or the built-in simulator", "loadgen.cli.commands.run"),
-    "demo": ("try loadgen without a server, at 1,000 requests/s", "loadgen.cli.commands.demo"),
-    "search": ("find the highest rate or concurrency that meets an SLO", "loadgen.cli.commands.search"),
-    "dataset": ("show the prompts of a run, or download a published data set", "loadgen.cli.commands.dataset"),
-    "doctor": ("show this machine's limits, and how much load it can make", "loadgen.cli.commands.doctor"),
-    "report": ("print a saved result, or write it as HTML or CSV", "loadgen.cli.commands.report"),
-    "compare": ("compare runs, with confidence intervals of the differences", "loadgen.cli.commands.compare"),
-    "tune": ("find the best way to serve a model, by a study", "loadgen.cli.commands.tune"),
-    "audit": ("find inconsistent numbers in published results", "loadgen.cli.commands.audit"),
-    "import": ("import published results into a study", "loadgen.cli.commands.import_published"),
-    "benchmark-runner": ("run a benchmark job of GPUStack", "loadgen.cli.commands.benchmark_runner"),
-    "completion": ("print the completion for bash, zsh or fish", "loadgen.cli.commands.completion"),
-    "help": ("show help: of a command, its flags by topic, exit codes", "loadgen.cli.commands.help"),
-    "version": ("print the version", "loadgen.cli.commands.version"),
+OWN = {  # the line of help and the function of each; a module is imported when its command is called
+    "run": ("measure a server, or the built-in simulator", "loadgen.cli.commands.run:main"),
+    "demo": ("try loadgen without a server, at 1,000 requests/s", "loadgen.cli.commands.demo:main"),
+    "search": ("find the highest rate or concurrency that meets an SLO", "loadgen.cli.commands.search:main"),
+    "dataset": ("show the prompts of a run, or download a published data set", "loadgen.cli.commands.dataset:main"),
+    "doctor": ("show this machine's limits, and how much load it can make", "loadgen.cli.commands.doctor:main"),
+    "report": ("print a saved result, or write it as HTML or CSV", "loadgen.cli.commands.report:main"),
+    "compare": ("compare runs, with confidence intervals of the differences", "loadgen.cli.commands.compare:main"),
+    "tune": ("find the best way to serve a model, by a study", "loadgen.cli.commands.tune:main"),
+    "audit": ("find inconsistent numbers in published results", "loadgen.cli.commands.audit:main"),
+    "import": ("import published results into a study", "loadgen.cli.commands.import_published:main"),
+    "benchmark-runner": ("run a benchmark job of GPUStack", "loadgen.cli.commands.benchmark_runner:main"),
+    "completion": ("print the completion for bash, zsh or fish", "loadgen.cli.commands.completion:main"),
+    "help": ("show help: of a command, its flags by topic, exit codes", "loadgen.cli.commands.help:main"),
+    "version": ("print the version", "loadgen.cli.commands.help:version"),
 }
 # What other tools call their command, by the word that is typed after `loadgen`.
 INSTEAD = {"bench": "vllm bench serve", "vllm": "vllm bench serve", "benchmark": "guidellm benchmark"}
@@ -58,10 +59,9 @@ def added() -> "dict[str, EntryPoint]":
 def find(name: str) -> Command | None:
     """Return the command of that name, or None."""
     if name in OWN:
-        import importlib
-
-        found: Command = importlib.import_module(OWN[name][1]).main
-        return found
+        module, function = OWN[name][1].split(":")
+        own_command: Command = getattr(importlib.import_module(module), function)
+        return own_command
     entries = added()
     if name in entries:
         command: Command = entries[name].load()
@@ -71,7 +71,7 @@ def find(name: str) -> Command | None:
 
 def remedy(name: str) -> str:
     """Suggest what to write instead of an unknown command."""
-    import difflib
+    import difflib  # not before: it takes 2 ms, and most commands are known
 
     known = names()
     if name.startswith("-"):

@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code."""
     garbage_collection.collect_rarely()
     if "_ARGCOMPLETE" in os.environ:  # a shell asks how the command line goes on
-        from loadgen.cli import completion
+        from loadgen.cli.commands import completion
 
         completion.complete()
     sys.stdout, sys.stderr = map(_usable, (sys.stdout, sys.stderr))

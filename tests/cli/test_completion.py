@@ -2,7 +2,8 @@
 
 import pytest
 
-from loadgen.cli import command_list, completion
+from loadgen.cli import command_list
+from loadgen.cli.commands import completion
 from loadgen.cli.main import dispatch
 from loadgen.util.argument_parser import OneLineParser
 

@@ -3,16 +3,24 @@
 import dataclasses
 import logging
 import math
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from loadgen.analysis.search.search_check import check_several
 from loadgen.cli import flags, run_settings
 from loadgen.cli.compat.tool_flags import command_of, flags_as_written, without_commands
 from loadgen.cli.compat.vllm_rs import COMPARE
+from loadgen.cli.import_guard import single_threaded
 from loadgen.config.load import ALL_PROMPTS, AXES, SWEPT
+from loadgen.config.serialize import differences
 from loadgen.config.settings import RunSettings
+from loadgen.config.target import wants_engine
 from loadgen.errors import INTERRUPTED, BadInput
+from loadgen.metrics.progress import PHASES
 from loadgen.util import log_setup
+from loadgen.util.forked_child import fork_ahead
+from loadgen.workload import endpoints
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
@@ -40,8 +48,6 @@ def measure(given: dict[str, Any]) -> int:
     """
     plot = given.pop("plot", None)
     swept, runs = run_settings.swept(given)
-    from loadgen.workload import endpoints
-
     for settings in runs:
         endpoints.checked(settings)
     log_setup.to_stderr(runs[0].log_level)
@@ -50,20 +56,15 @@ def measure(given: dict[str, Any]) -> int:
     runs = list(map(counted, runs))
     run_settings.warn_of_visible(given)
     if swept is not None:
-        from loadgen.analysis.search.search_check import check_several
-
         check_several(runs[0])
         return sweep(runs, swept, plot)
     if plot is not None:
         raise BadInput("--plot", "needs several runs", "give several rates, for example --request-rate 1,2,4,8")
     import asyncio
 
-    from loadgen.cli.runs.children import fork_children
-
     fork_children(runs[0])
     from loadgen.cli.runs.metrics_endpoint import serve_metrics
     from loadgen.cli.runs.single_run import run
-    from loadgen.metrics.progress import PHASES
 
     warning = burst_warning(given, runs[0])
     with serve_metrics(runs[0]) as metrics:
@@ -77,6 +78,28 @@ def measure(given: dict[str, Any]) -> int:
             metrics.update(progress)
 
         return asyncio.run(run(runs[0], watch=watch, on_server=metrics.identify))
+
+
+def fork_children(settings: RunSettings) -> None:
+    """Fork the processes that a run with these settings needs, each once what it shares with the command is imported.
+
+    The event loop has not started yet. A measuring process needs no NumPy, and is forked before it is imported; so is
+    the process that parses a tokenizer.
+    """
+    if settings.ray is not None:
+        return
+    from loadgen.runner import facts_main, prepare, workers
+
+    if (path := facts_main.unknown_file(settings)) is not None:
+        fork_ahead(facts_main.MODULE, os.fsencode(path) + b"\n")
+    import loadgen.runner.job  # what measuring processes and the command need
+
+    for _ in range(workers.worker_count(settings)):
+        fork_ahead(workers.MODULE)
+    with single_threaded():
+        import loadgen.runner.run  # noqa: F401 - what the preparer and the command need
+
+        fork_ahead(prepare.MODULE)
 
 
 def counted(settings: RunSettings) -> RunSettings:
@@ -108,7 +131,6 @@ def other_command(command: str, value: Any, given: dict[str, Any]) -> int:
 
         return compare.main(value)
     from loadgen.cli.commands import dataset
-    from loadgen.workload import endpoints
 
     _, runs = run_settings.swept(without_commands(given))
     return dataset.show(endpoints.checked(runs[0]))
@@ -121,7 +143,6 @@ def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
         given: What the flags give, by the names of settings; a config file counts as intended.
         settings: The settings of the run.
     """
-    from loadgen.config.target import wants_engine
     from loadgen.workload.arrivals import DEFAULT_COUNT
 
     count = settings.requests_of(settings.num_prompts or DEFAULT_COUNT)
@@ -157,14 +178,10 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
     Raises:
         LoadgenError: The sweep ended before anything was measured.
     """
-    from loadgen.cli.import_guard import single_threaded
-
     with single_threaded():
         from loadgen.cli.runs.run_series import SeriesRunner, with_numbered_files
         from loadgen.report import load_line
         from loadgen.report.result.series import Series
-    from loadgen.config.serialize import differences
-
     first = runs[0]
     load = load_line.text_of_settings(first) if len({getattr(run, name) for run in runs}) == 1 else None
     data = Series(kind="sweep", over=AXES[SWEPT.index(name)], load=load, slo=first.slo, latency_from=first.latency_from)
@@ -177,8 +194,8 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
             )
             level = getattr(requested, name)
             title = f"run {number} of {len(runs)}: {load or f'{level:g} {UNITS[name]}'}"
-            own = dataclasses.replace(server, settings=resolved)
-            await series.run(own, with_numbered_files(requested, number), level, title=title)
+            run_server = dataclasses.replace(server, settings=resolved)
+            await series.run(run_server, with_numbered_files(requested, number), level, title=title)
             if series.interrupts.count:
                 series.data.partial = INTERRUPTED
                 break

@@ -56,7 +56,7 @@ def find(given: dict[str, Any]) -> int:
     log_setup.to_stderr(requested.log_level)
     run_settings.warn_of_visible(given)
     with single_threaded():
-        from loadgen.cli.runs.search_series import SearchSeries
+        from loadgen.cli.runs.run_series import SearchSeries
 
         search = SearchSeries(requested, over, chosen, plot)
     return search.execute()

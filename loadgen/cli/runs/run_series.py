@@ -1,21 +1,28 @@
-"""A series of runs at one server: each run is shown and saved, and so is the series as a whole."""
+"""A series of runs at one server, a sweep or a search: each run is shown and saved, and so is the series as a whole."""
 
 import asyncio
 import contextlib
+import dataclasses
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from loadgen import report
+from loadgen.analysis.search.algorithm import End
+from loadgen.analysis.search.early_stop import StopRule
+from loadgen.analysis.search.load_search import LoadSearch
 from loadgen.cli import exit_codes
 from loadgen.cli.live.view import progress_view
 from loadgen.cli.output import append_result_summary, say
 from loadgen.cli.runs.interrupts import Interrupts
+from loadgen.cli.runs.journal import journal
 from loadgen.cli.runs.metrics_endpoint import serve_metrics
 from loadgen.cli.runs.single_run import execute, human, say_overwriting
 from loadgen.config import output_check
+from loadgen.config.load import AxisName
 from loadgen.config.output import FILES
+from loadgen.config.serialize import differences
 from loadgen.config.settings import RunSettings
 from loadgen.errors import INTERRUPTED, BadInput, EngineError, LoadgenError
 from loadgen.metrics.progress import Progress
@@ -25,6 +32,7 @@ from loadgen.runner.participant import Participant
 from loadgen.runner.run import serving
 from loadgen.runner.run_result import Result
 from loadgen.runner.server import Server
+from loadgen.util import scratch_dir
 from loadgen.util.atomic_file import write_atomic
 from loadgen.util.terminal_text import Screen
 
@@ -131,15 +139,15 @@ class SeriesRunner:
             if (why := stop(progress)) is not None:
                 participant.abort(why)
 
-        ended = await execute(
+        finished = await execute(
             requested, self.interrupts, server=server, watch=watch, on_server=self._metrics.identify, reports=reports
         )
-        saved = [path for path in ended.saved if path != requested.records or self._requested.records]
-        result = ended.result
+        saved = [path for path in finished.saved if path != requested.records or self._requested.records]
+        result = finished.result
         self.data.points.append(
             report.series.make_point(level, result, result.snapshot, limits=self.data.slo, saved=saved)
         )
-        self.codes.append(ended.code)
+        self.codes.append(finished.code)
         self.save_so_far()
         return result
 
@@ -201,6 +209,76 @@ class SeriesRunner:
             return []
         write_atomic(Path(self._plot), html.chart_svg(chart))
         return [self._plot]
+
+
+class SearchSeries:
+    """The series of runs of one search.
+
+    Args:
+        requested: The checked settings of the command.
+        over: rate or concurrency.
+        chosen: The settings from flags and the config file, without the workload's.
+        plot: The path of the chart, or None.
+
+    Raises:
+        BadInput: The search cannot have a setting, or a file cannot be written.
+    """
+
+    def __init__(self, requested: RunSettings, over: AxisName, chosen: dict[str, Any], plot: str | None) -> None:
+        if requested.records and with_numbered_files(requested, 1).records == requested.records:  # a device
+            raise BadInput(
+                "--records", f"{requested.records} is a device, and a search reads its records again", "name a file"
+            )
+        self._search = LoadSearch(requested, over, chosen)
+        self._requested = self._search.settings
+        self._series = SeriesRunner(self._search.data, requested, plot)
+
+    def execute(self) -> int:
+        """Execute the search; returns the exit code."""
+        return self._series.execute(self._measure, self._search.first_settings)
+
+    async def _measure(self, server: Server) -> None:
+        async def measure(settings: RunSettings, name: str, stop: StopRule) -> Result:
+            files = differences(self._requested, self._with_next_files()) | {"records": settings.records}
+            resolved = settings.replace(**files)
+            requested = self._requested.replace(**differences(server.settings, resolved))
+            level = self._search.level_of(resolved)
+            title = f"run {len(self._series.data.points) + 1}, {self._search.level_text(level)}"
+            run_server = dataclasses.replace(server, settings=resolved)
+            return await self._series.run(run_server, requested, level, title=title, stop=stop, reports=False)
+
+        try:
+            await self._search.execute(
+                server.settings, measure, self._records, self._series.say, self._series.save_so_far
+            )
+        finally:
+            self._set_exit_codes()
+
+    def _with_next_files(self) -> RunSettings:
+        return with_numbered_files(self._requested, len(self._series.data.points) + 1)
+
+    @contextlib.contextmanager
+    def _records(self, name: str) -> Iterator[Path]:
+        """Yield the path of the next run's records: the user's file, or one that is removed once they are judged."""
+        if self._requested.records:
+            yield Path(str(self._with_next_files().records))
+            return
+        with journal(wanted=True) as crash_journal, scratch_dir.scratch_folder() as folder:
+            yield crash_journal.path or folder / name
+            crash_journal.needed = False
+
+    def _set_exit_codes(self) -> None:
+        """Set the exit codes by the outcome of the search and by the runs at the level that it found."""
+        outcome, level = self._search.outcome, self._search.found_level
+        codes = [exit_codes.SLO_MISSED] if outcome and outcome.end is End.NONE else []
+        if outcome is None or outcome.end is End.CLIENT:
+            codes.append(exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID)
+        rows = [row for row in self._series.data.points if level and row.level == level]
+        if self._requested.strict and any(row.verdict == "SUSPECT" for row in rows):
+            codes.append(exit_codes.SUSPECT)
+        # The codes of other runs do not count: at a level that is too high, requests may well fail.
+        of_levels = (exit_codes.SUSPECT, exit_codes.ERRORS)
+        self._series.codes[:] = [code for code in self._series.codes if code not in of_levels] + codes
 
 
 def with_numbered_files(requested: RunSettings, number: int) -> RunSettings:
