@@ -29,7 +29,7 @@ _HOMES = {
     "Unreachable": "errors",
     "UnsavedResult": "library.run",
     "Verdict": "checks",
-    "Watched": "library.watch",
+    "Watched": "library.run",
     "audit": "library.audit",
     "compare": "library.compare",
     "from_records": "runner.run_result",
@@ -43,7 +43,7 @@ _HOMES = {
     "search_sync": "library.search",
     "tune": "library.study",
     "tune_sync": "library.study",
-    "watch": "library.watch",
+    "watch": "library.run",
 }
 
 __all__ = ["__version__", *_HOMES]

@@ -14,8 +14,10 @@ from loadgen.errors import Unreachable as Unreachable
 from loadgen.library.audit import audit as audit
 from loadgen.library.compare import compare as compare
 from loadgen.library.run import UnsavedResult as UnsavedResult
+from loadgen.library.run import Watched as Watched
 from loadgen.library.run import run as run
 from loadgen.library.run import run_sync as run_sync
+from loadgen.library.run import watch as watch
 from loadgen.library.saved_files import SavedSeries as SavedSeries
 from loadgen.library.saved_files import load as load
 from loadgen.library.saved_files import load_all as load_all
@@ -26,8 +28,6 @@ from loadgen.library.study import SavedStudy as SavedStudy
 from loadgen.library.study import load_study as load_study
 from loadgen.library.study import tune as tune
 from loadgen.library.study import tune_sync as tune_sync
-from loadgen.library.watch import Watched as Watched
-from loadgen.library.watch import watch as watch
 from loadgen.metrics.progress import Progress as Progress
 from loadgen.metrics.snapshot import Snapshot as Snapshot
 from loadgen.runner.run_result import Result as Result

@@ -7,8 +7,7 @@ from typing import Any
 
 from loadgen.config.python_names import python_names
 from loadgen.library.accepted import check_callback, check_path
-from loadgen.library.run import OnProgress, ignore
-from loadgen.library.synchronous import synchronous
+from loadgen.library.run import OnProgress, ignore, synchronous
 from loadgen.metrics.progress import Progress
 from loadgen.tuning import report
 from loadgen.tuning.execute import conductor
