@@ -35,7 +35,7 @@ COMPLETIONS_NAMES = ("lmdeploy", "scalellm", "sglang", "llama.cpp")  # vLLM's ot
 TOKENIZERS = ("auto", "hf", "slow")  # modes that use tokenizer.json
 OUTPUT_LENS = ("random", "sharegpt", "custom", "hf", "prefix_repetition", "sonnet")
 NO_MEDIA = "audio and video are not supported"
-TEXT = "send text, or use vLLM's values tool for this data set"
+TEXT = "send text, or use vLLM's own tool for this data set"
 
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1"}
 SKIPPED, TIMELINE = "_skip_chat_template", "_plot_timeline"  # markers
@@ -47,7 +47,7 @@ LIMIT, BUCKETS = "--random-mm-limit-mm-per-prompt", "--random-mm-bucket-config"
 MAX_IMAGES = 255  # vLLM's default of the limit
 BUCKET_FORM = 'write "{(HEIGHT, WIDTH, 1): SHARE, ...}"'
 VIDEO = "loadgen sends images, and no video"
-INFERENCEX_REPLACED = ("random_range_ratio",)  # settings whose flags mean something else there
+INFERENCEX_REPLACED = ("random_range_ratio",)  # settings whose flags mean something else in InferenceX
 INFERENCEX_DEFAULTS: dict[str, Any] = {
     "dataset_name": "sharegpt",
     "random_input_len": 1024,
@@ -96,7 +96,7 @@ def without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with which bodies and prompts are those of vLLM's values tool.
+    """Return the settings with which bodies and prompts are those of vLLM's own tool.
 
     Raises:
         BadInput: The backend is unknown, or a flag of images is invalid.
