@@ -73,13 +73,13 @@ def remedy(name: str) -> str:
     """Suggest what to write instead of an unknown command."""
     import difflib  # not before: it takes 2 ms, and most commands are known
 
-    known = names()
+    commands = names()
     if name.startswith("-"):
         return f"write the command first, for example `loadgen run {printable(name)}`"
     if name in INSTEAD:
         return f"use `loadgen run` in place of `{INSTEAD[name]}` (docs/migrating.md has its flags)"
-    near = difflib.get_close_matches(name, known, 1)
-    return f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(known)}"
+    near = difflib.get_close_matches(name, commands, 1)
+    return f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(commands)}"
 
 
 def _summary(entry: "EntryPoint") -> str:

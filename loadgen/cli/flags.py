@@ -105,13 +105,13 @@ def _remedy(word: str) -> str | None:
     return compat.equivalent(word)
 
 
-def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] = NAMES) -> None:
-    """Add --compat, a flag for each wanted field of the settings, by topic, and the flags of a tool.
+def add_settings(parser: TopicParser, tool: str | None, shown: Container[str] = NAMES) -> None:
+    """Add --compat, a flag for each of these fields of the settings, by topic, and the flags of a tool.
 
     Args:
         parser: Suppresses defaults, so that only given flags are in its result.
         tool: The tool of --compat, or None.
-        wanted: Names of the fields.
+        shown: Names of the fields.
     """
     parser.add_argument(
         "--compat", choices=list(compat.TOOLS), help="use the meanings and the defaults of this tool's flags"
@@ -119,7 +119,7 @@ def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] =
     meanings = compat.tool_of(tool)
     topics: dict[str, Any] = {}
     kinds, in_seconds, in_shares = members(RunSettings), times(RunSettings), shares(RunSettings)
-    fields = [f for f in dataclasses.fields(RunSettings) if f.name in wanted and f.name not in meanings.replaced]
+    fields = [f for f in dataclasses.fields(RunSettings) if f.name in shown and f.name not in meanings.replaced]
     order = list(GROUPS)
     for field in sorted(fields, key=lambda field: order.index(field.metadata["group"])):
         meta = field.metadata
@@ -160,11 +160,11 @@ def parse(argv: Sequence[str], parser: argparse.ArgumentParser | None = None) ->
             name, equals, value = argument.partition("=")
             argument = name.replace("_", "-") + equals + value
         dashed.append(argument)
-    given = vars((parser or run_parser()).parse_args(dashed))
+    values = vars((parser or run_parser()).parse_args(dashed))
     joined = lists(RunSettings)
     return {
         name: (",".join(value) if name in joined else tuple(value)) if isinstance(value, list) else value
-        for name, value in given.items()
+        for name, value in values.items()
     }
 
 
@@ -176,8 +176,8 @@ def _by_kinds(members: tuple[Any, ...]) -> dict[str, Any]:
         return {"action": "append"}
     if kinds == [bool]:  # a field that may also be None gets a --no- form
         return {"action": argparse.BooleanOptionalAction if NoneType in members else "store_true"}
-    if known := choices(members):
-        return {"choices": known}
+    if words := choices(members):
+        return {"choices": words}
     kind = get_origin(kinds[0]) or kinds[0]
     if kind is tuple:
         return {"nargs": "+", "action": "extend"}

@@ -100,17 +100,15 @@ async def _execute(runs: LoadSearch, server: Server, on_progress: OnProgress, on
         data.points.append(report.series.make_point(level, result, result.snapshot, limits=data.slo, saved=[]))
         return result
 
+    @contextlib.contextmanager
+    def records(name: str) -> Iterator[Path]:
+        with scratch_dir.scratch_folder() as folder:  # removed once the records are judged
+            yield folder / name
+
     def report_points() -> None:
         nonlocal reported
         for point in data.points[reported:]:
             on_point(point)
         reported = len(data.points)
 
-    await runs.execute(server.settings, measure, _records, on_level=report_points)
-
-
-@contextlib.contextmanager
-def _records(name: str) -> Iterator[Path]:
-    """Yield the path of a run's records, which are removed once they are judged."""
-    with scratch_dir.scratch_folder() as folder:
-        yield folder / name
+    await runs.execute(server.settings, measure, records, on_level=report_points)

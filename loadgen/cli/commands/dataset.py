@@ -56,10 +56,10 @@ def main(argv: list[str]) -> int:
         return fetch(argv[1:])
     if name == "cache":
         return cache(argv[1:])
-    given = _parsed(argv)
-    with flags_as_written(given):
-        path = given.pop("export", None)
-        return show(endpoints.checked(run_settings.settings(given)), path)
+    flag_values = _parsed(argv)
+    with flags_as_written(flag_values):
+        path = flag_values.pop("export", None)
+        return show(endpoints.checked(run_settings.settings(flag_values)), path)
 
 
 def show(settings: "RunSettings", path: str | None = None) -> int:

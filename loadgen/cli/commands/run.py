@@ -33,28 +33,28 @@ UNITS = {"request_rate": "requests/s", "max_concurrency": "requests in flight"}
 
 def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
-    given = flags.run_settings(argv)  # --help ends here, before any slow import
-    with flags_as_written(given):
-        if (other := command_of(given)) is not None:
-            return other_command(*other, given)
-        return measure(given)
+    flag_values = flags.run_settings(argv)  # --help ends here, before any slow import
+    with flags_as_written(flag_values):
+        if (other := command_of(flag_values)) is not None:
+            return other_command(*other, flag_values)
+        return measure(flag_values)
 
 
-def measure(given: dict[str, Any]) -> int:
+def measure(flag_values: dict[str, Any]) -> int:
     """Execute the run that these settings ask for, or the several; returns the exit code.
 
     Args:
-        given: What the flags give, by the names of settings.
+        flag_values: What the flags give, by the names of settings.
     """
-    plot = given.pop("plot", None)
-    swept, runs = run_settings.swept(given)
+    plot = flag_values.pop("plot", None)
+    swept, runs = run_settings.swept(flag_values)
     for settings in runs:
         endpoints.checked(settings)
     log_setup.to_stderr(runs[0].log_level)
-    if (warning := burstiness_warning(given, runs)) is not None:
+    if (warning := burstiness_warning(flag_values, runs)) is not None:
         logging.warning(warning)
     runs = list(map(counted, runs))
-    run_settings.warn_of_visible(given)
+    run_settings.warn_of_visible(flag_values)
     if swept is not None:
         check_several(runs[0])
         return sweep(runs, swept, plot)
@@ -66,7 +66,7 @@ def measure(given: dict[str, Any]) -> int:
     from loadgen.cli.runs.metrics_endpoint import serve_metrics
     from loadgen.cli.runs.single_run import run
 
-    warning = burst_warning(given, runs[0])
+    warning = burst_warning(flag_values, runs[0])
     with serve_metrics(runs[0]) as metrics:
 
         def watch(progress: "Progress", participant: "Participant") -> None:
@@ -115,13 +115,13 @@ def counted(settings: RunSettings) -> RunSettings:
     return with_known_count(settings)
 
 
-def other_command(command: str, value: Any, given: dict[str, Any]) -> int:
+def other_command(command: str, value: Any, flag_values: dict[str, Any]) -> int:
     """Carry out the command that a flag of another tool stands for; returns its exit code.
 
     Args:
         command: Its name.
         value: The value of the flag.
-        given: What the flags give, by the names of settings.
+        flag_values: What the flags give, by the names of settings.
 
     Raises:
         BadInput: As the command raises.
@@ -132,21 +132,21 @@ def other_command(command: str, value: Any, given: dict[str, Any]) -> int:
         return compare.main(value)
     from loadgen.cli.commands import dataset
 
-    _, runs = run_settings.swept(without_commands(given))
+    _, runs = run_settings.swept(without_commands(flag_values))
     return dataset.show(endpoints.checked(runs[0]))
 
 
-def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
+def burst_warning(flag_values: dict[str, Any], settings: RunSettings) -> str | None:
     """Return a warning if a server of the user's is about to get many requests at once without a flag that says so.
 
     Args:
-        given: What the flags give, by the names of settings; a config file counts as intended.
+        flag_values: What the flags give, by the names of settings; a config file counts as intended.
         settings: The settings of the run.
     """
     from loadgen.workload.arrivals import DEFAULT_COUNT
 
     count = settings.requests_of(settings.num_prompts or DEFAULT_COUNT)
-    intended = "request_rate" in given or "config" in given or wants_engine(settings)
+    intended = "request_rate" in flag_values or "config" in flag_values or wants_engine(settings)
     bounded = settings.max_concurrency is not None or settings.rate_changes or settings.timed_by_data
     if intended or bounded or math.isfinite(settings.request_rate) or count <= MAX_QUIET_BURST:
         return None
@@ -154,15 +154,15 @@ def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
     return f"all {count} requests will be sent at once; {remedy}"
 
 
-def burstiness_warning(given: dict[str, Any], runs: Sequence[RunSettings]) -> str | None:
+def burstiness_warning(flag_values: dict[str, Any], runs: Sequence[RunSettings]) -> str | None:
     """Return a warning if --burstiness is given without a rate: `vllm bench serve` ignores it, too.
 
     Args:
-        given: What the flags give, by the names of settings.
+        flag_values: What the flags give, by the names of settings.
         runs: The settings of each run.
     """
     paced = any(math.isfinite(run.request_rate) or run.rate_changes for run in runs)
-    if given.get("burstiness", 1.0) == 1.0 or paced:
+    if flag_values.get("burstiness", 1.0) == 1.0 or paced:
         return None
     return "--burstiness has no effect without a rate: give --request-rate, or leave it out"
 

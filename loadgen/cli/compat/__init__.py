@@ -10,7 +10,7 @@ from typing import Any
 
 from loadgen.cli.compat import other_tools, sglang, vllm, vllm_rs
 from loadgen.cli.compat.shared_data import with_hub_names, with_timed_trace
-from loadgen.cli.compat.tool_flags import MARK, Given, ToolFlag, translated
+from loadgen.cli.compat.tool_flags import MARK, Settings, ToolFlag, translated
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Tool:
 
     shared: frozenset[str]
     flags: tuple[ToolFlag, ...]
-    defaults: Callable[[Given], dict[str, Any]]
+    defaults: Callable[[Settings], dict[str, Any]]
     replaced: tuple[str, ...] = ()
     finish: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
@@ -47,7 +47,7 @@ def _as_sent(settings: dict[str, Any]) -> dict[str, Any]:
 
 SHARED = vllm.SHARED | vllm_rs.SHARED
 FLAGS = (*vllm.FLAGS, *vllm_rs.FLAGS)
-NO_TOOL = Tool(SHARED, FLAGS, lambda given: {}, finish=_without_ignored)
+NO_TOOL = Tool(SHARED, FLAGS, lambda settings: {}, finish=_without_ignored)
 TOOLS = {
     "vllm-0.11": Tool(SHARED, FLAGS, vllm.defaults_0_11, finish=_as_sent),
     "vllm-0.32": Tool(SHARED, FLAGS, vllm.defaults_0_32, finish=_as_sent),
@@ -73,17 +73,17 @@ def equivalent(name: str) -> str | None:
     return other_tools.equivalent(name)
 
 
-def apply(name: str | None, given: dict[str, Any]) -> dict[str, Any]:
+def apply(name: str | None, settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings as a tool understands a command line: its flags translated, and its defaults added.
 
     Args:
         name: The tool, a name in TOOLS; None: the flags of vLLM with loadgen's own defaults.
-        given: The settings from flags and files.
+        settings: The settings from flags and files.
 
     Raises:
         BadInput: A flag is refused, or a value is wrong.
     """
     tool = tool_of(name)
-    settings = with_timed_trace(with_hub_names(translated(given)))
+    settings = with_timed_trace(with_hub_names(translated(settings)))
     result = tool.finish(tool.defaults(settings) | settings)
     return {field: value for field, value in result.items() if not field.startswith(MARK)}

@@ -11,7 +11,7 @@ from loadgen.cli.compat.tool_flags import (
     NONE,
     ONE,
     SOME,
-    Given,
+    Settings,
     ToolFlag,
     body_field,
     names_a_server,
@@ -94,13 +94,13 @@ ALPHA, ZIPF_ALPHA = "_lora_zipf_alpha", 1.5  # a marker, and its default
 STAGE_STEPS = 5  # the default
 
 
-def defaults(given: Given) -> dict[str, Any]:
+def defaults(settings: Settings) -> dict[str, Any]:
     """Return the defaults of `bench_serving`; a workload keeps its lengths."""
-    result = DEFAULTS | ({} if names_a_server(given) else ADDRESS) | (EXACT if given.get("workload") else {})
-    result |= sglang_prefixes.defaults(given)
-    if given.get("dataset_name") == RANDOM_IMAGES:
+    result = DEFAULTS | ({} if names_a_server(settings) else ADDRESS) | (EXACT if settings.get("workload") else {})
+    result |= sglang_prefixes.defaults(settings)
+    if settings.get("dataset_name") == RANDOM_IMAGES:
         result |= IMAGE_DEFAULTS
-    return result | SGLANG_DEFAULTS.get(str(given.get("dataset_name")), {})
+    return result | SGLANG_DEFAULTS.get(str(settings.get("dataset_name")), {})
 
 
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _result(settings: Given) -> dict[str, Any]:
+def _result(settings: Settings) -> dict[str, Any]:
     """Return the settings of a result as SGLang writes it: the arguments that it repeats, and its percentiles."""
     arguments = {"tag": None} | {name: settings.get(name) for name in SGLANG_ARGUMENTS if name not in RENAMED}
     percentiles = [str(settings.get("metric_percentiles", "")), *(f"{p:g}" for p in SGLANG_PERCENTILES)]
@@ -153,8 +153,8 @@ def _result(settings: Given) -> dict[str, Any]:
     return {RESULT: RENAMED | arguments | settings.get(RESULT, {}), "metric_percentiles": ",".join(listed)}
 
 
-def _repeated(name: str, value: Any, given: Given) -> dict[str, Any]:
-    return {RESULT: given.get(RESULT, {}) | {name: value}}
+def _repeated(name: str, value: Any, settings: Settings) -> dict[str, Any]:
+    return {RESULT: settings.get(RESULT, {}) | {name: value}}
 
 
 def _logprobs(native: dict[str, Any]) -> dict[str, Any]:
@@ -172,24 +172,24 @@ def _tell_ignored(result: dict[str, Any], native: dict[str, Any]) -> None:
         say(f"{spelled(field)} has no effect on {result['backend']}, as in SGLang")
 
 
-def _backend(value: str, given: Given) -> dict[str, Any]:
+def _backend(value: str, settings: Settings) -> dict[str, Any]:
     for kind, ports in (("openai", COMPLETIONS), ("openai-chat", CHAT), ("sglang-native", NATIVE)):
         if value in ports:
-            by_host = not names_a_server(given) and "port" not in given
+            by_host = not names_a_server(settings) and "port" not in settings
             port = {"port": ports[value]} if by_host else {}
-            return {"backend": kind} | port | _repeated("backend", value, given)
+            return {"backend": kind} | port | _repeated("backend", value, settings)
     raise BadInput(
         "--backend", f"{value!r} is not supported", f"choose from {', '.join([*NATIVE, *COMPLETIONS, *CHAT])}"
     )
 
 
-def _dataset(value: str, given: Given) -> dict[str, Any]:
+def _dataset(value: str, settings: Settings) -> dict[str, Any]:
     if value not in DATASETS:
         raise BadInput("--dataset-name", f"{value!r} is not supported", f"choose from {', '.join(DATASETS)}")
-    return DATASETS[value] | _repeated("dataset_name", value, given)
+    return DATASETS[value] | _repeated("dataset_name", value, settings)
 
 
-def _body(value: str, given: Given) -> dict[str, Any]:
+def _body(value: str, settings: Settings) -> dict[str, Any]:
     try:
         body = json.loads(value)
     except ValueError as error:
@@ -204,13 +204,13 @@ def _native(name: str, field: str, values: str = ONE, type_: Callable[[str], Any
     return body_field(name, NATIVE_BODY, field, values, type_)
 
 
-def _slowdown(value: float, given: Given) -> dict[str, Any]:
+def _slowdown(value: float, settings: Settings) -> dict[str, Any]:
     Range("a number from 0.000001 to 1,000", 1e-6, 1e3).check("--mooncake-slowdown-factor", value)
     return {"time_scale": 1 / value}
 
 
-def _workload(value: str, given: Given) -> dict[str, Any]:
-    if given.get("dataset_path"):
+def _workload(value: str, settings: Settings) -> dict[str, Any]:
+    if settings.get("dataset_path"):
         return {}
     if value not in WORKLOADS:
         raise BadInput("--mooncake-workload", f"{value!r} is unknown", f"choose from {', '.join(WORKLOADS)}")
@@ -222,41 +222,42 @@ def _profile(name: str, field: str, values: str = ONE, type_: Callable[[str], An
     return body_field(name, "profile_body", field, values, type_)
 
 
-def _profile_by_stage(value: Any, given: Given) -> dict[str, Any]:
-    return {"profile_body": {"num_steps": STAGE_STEPS} | (given.get("profile_body") or {}) | {"profile_by_stage": True}}
+def _profile_by_stage(value: Any, settings: Settings) -> dict[str, Any]:
+    body = {"num_steps": STAGE_STEPS} | (settings.get("profile_body") or {})
+    return {"profile_body": body | {"profile_by_stage": True}}
 
 
-def _output_dir(value: str, given: Given) -> dict[str, Any]:
-    return {"profile_body": (given.get("profile_body") or {}) | {"output_dir": abspath(value)}}
+def _output_dir(value: str, settings: Settings) -> dict[str, Any]:
+    return {"profile_body": (settings.get("profile_body") or {}) | {"output_dir": abspath(value)}}
 
 
-def _profile_url(value: Sequence[str], given: Given) -> dict[str, Any]:
-    return {"profile_url": (*given.get("profile_url", ()), *value)}
+def _profile_url(value: Sequence[str], settings: Settings) -> dict[str, Any]:
+    return {"profile_url": (*settings.get("profile_url", ()), *value)}
 
 
-def _flush_timeout(value: float, given: Given) -> dict[str, Any]:
+def _flush_timeout(value: float, settings: Settings) -> dict[str, Any]:
     Range("seconds above 0", ABOVE_0, FINITE).check("--flush-cache-timeout", value)
     return {}
 
 
-def _names(value: Sequence[str], given: Given) -> dict[str, Any]:
+def _names(value: Sequence[str], settings: Settings) -> dict[str, Any]:
     if not value:
         raise BadInput("--lora-name", "names no adapter", "give the names that the server lists in /v1/models")
     return {"lora_modules": tuple(value)}
 
 
-def _distribution(value: str, given: Given) -> dict[str, Any]:
+def _distribution(value: str, settings: Settings) -> dict[str, Any]:
     if value == lora.SKEWED:
-        return {"lora_assignment": _skewed(given.get(ALPHA, ZIPF_ALPHA))}
+        return {"lora_assignment": _skewed(settings.get(ALPHA, ZIPF_ALPHA))}
     if value not in DISTRIBUTIONS:
         remedy = f"choose from {', '.join(DISTRIBUTIONS)}, {lora.SKEWED}"
         raise BadInput("--lora-request-distribution", f"unknown distribution {value!r}", remedy)
     return {"lora_assignment": DISTRIBUTIONS[value]}
 
 
-def _zipf_alpha(value: float, given: Given) -> dict[str, Any]:
+def _zipf_alpha(value: float, settings: Settings) -> dict[str, Any]:
     Range("a number above 1", ABOVE_1).check("--lora-zipf-alpha", value)
-    is_skewed = str(given.get("lora_assignment")).startswith(lora.SKEWED)
+    is_skewed = str(settings.get("lora_assignment")).startswith(lora.SKEWED)
     return {ALPHA: value} | ({"lora_assignment": _skewed(value)} if is_skewed else {})
 
 
@@ -279,7 +280,7 @@ FLAGS = (
     ToolFlag("--dataset-name", _dataset),
     renamed("--random-range-ratio", "random_range_ratio", number),
     ToolFlag("--extra-request-body", _body),
-    ToolFlag("--output-file", lambda value, given: {"result_filename": value, "append_result": True}),
+    ToolFlag("--output-file", lambda value, settings: {"result_filename": value, "append_result": True}),
     switch("--output-details", {"save_detailed": True}),
     renamed("--warmup-requests", "num_warmups", integer),
     switch("--disable-ignore-eos", {"ignore_eos": False}),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from loadgen.cli.compat.tool_flags import NONE, ONE, Given, marked, refused, renamed, switch
+from loadgen.cli.compat.tool_flags import NONE, ONE, Settings, marked, refused, renamed, switch
 from loadgen.config.cache import COLD, WARM
 from loadgen.config.data import PREFIX_REPETITION
 from loadgen.config.number_range import SHARE
@@ -23,11 +23,11 @@ DEFAULTS: dict[str, Any] = {COUNT: GROUPS, PREFIX: 2048, LENGTHS[0]: 128, LENGTH
 MARKER = "_generated_shared_prefix"  # values of the flags that only this data set reads
 
 
-def defaults(given: Given) -> dict[str, Any]:
+def defaults(settings: Settings) -> dict[str, Any]:
     """Return the defaults of the data set; nothing for others."""
-    if given.get("dataset_name") != PREFIX_REPETITION:
+    if settings.get("dataset_name") != PREFIX_REPETITION:
         return {}
-    return DEFAULTS | {"num_prompts": _prompts(given)}
+    return DEFAULTS | {"num_prompts": _prompts(settings)}
 
 
 def applied(settings: dict[str, Any]) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def applied(settings: dict[str, Any]) -> dict[str, Any]:
     return _with_ranges(result, values.get(RATIO, 1.0))
 
 
-def _prompts(settings: Given) -> int:
+def _prompts(settings: Settings) -> int:
     values = settings.get(MARKER, {})
     groups, per_group = settings.get(COUNT, GROUPS), values.get("--gsp-prompts-per-group", PER_GROUP)
     requests: int = groups * per_group * values.get("--gsp-num-turns", 1)

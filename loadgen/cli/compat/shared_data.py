@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from loadgen.cli.compat.tool_flags import NONE, Given, ToolFlag, appended, renamed
+from loadgen.cli.compat.tool_flags import NONE, Settings, ToolFlag, appended, renamed
 from loadgen.config.data import FULL_ANSWERS, TRACE
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
@@ -52,8 +52,8 @@ def _column(flag: str, field: str) -> ToolFlag:
 def _times(flag: str, choice: str) -> ToolFlag:
     """Return a flag that chooses whether a trace keeps its times; vLLM refuses it for other data sets."""
 
-    def convert(value: object, given: Given) -> dict[str, Any]:
-        if given.get("dataset_name") not in (TIMED_TRACE, TRACE):
+    def convert(value: object, settings: Settings) -> dict[str, Any]:
+        if settings.get("dataset_name") not in (TIMED_TRACE, TRACE):
             raise BadInput(flag, "applies only to --dataset-name timed_trace", "leave it out")
         return {"trace_times": choice}
 

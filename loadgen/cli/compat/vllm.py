@@ -13,7 +13,7 @@ from loadgen.cli.compat.shared_data import HUB_FLAGS, TIMED_TRACE_FLAGS, with_le
 from loadgen.cli.compat.tool_flags import (
     NONE,
     ONE,
-    Given,
+    Settings,
     ToolFlag,
     marked,
     names_a_server,
@@ -60,20 +60,20 @@ INFERENCEX_DEFAULTS: dict[str, Any] = {
 }
 
 
-def defaults_0_11(given: Given) -> dict[str, Any]:
+def defaults_0_11(settings: Settings) -> dict[str, Any]:
     """Return the defaults of 0.11."""
-    return vllm_load.defaults_0_11(given) | server(given)
+    return vllm_load.defaults_0_11(settings) | server(settings)
 
 
-def defaults_0_32(given: Given) -> dict[str, Any]:
+def defaults_0_32(settings: Settings) -> dict[str, Any]:
     """Return the defaults of 0.32 and 0.33."""
-    return vllm_load.defaults_0_32(given) | server(given)
+    return vllm_load.defaults_0_32(settings) | server(settings)
 
 
-def server(given: Given) -> dict[str, Any]:
+def server(settings: Settings) -> dict[str, Any]:
     """Return address and API of a server, where they are not named; a path means an API, too."""
-    result = {} if names_a_server(given) else ADDRESS
-    return result if given.get("endpoint") else {"backend": "openai"} | result
+    result = {} if names_a_server(settings) else ADDRESS
+    return result if settings.get("endpoint") else {"backend": "openai"} | result
 
 
 def without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
@@ -108,22 +108,22 @@ def _backend(value: str) -> str:
     return "openai" if value in COMPLETIONS_NAMES else value
 
 
-def _output_len(value: int, given: Given) -> dict[str, Any]:
+def _output_len(value: int, settings: Settings) -> dict[str, Any]:
     return {f"{name}_output_len": value for name in OUTPUT_LENS}
 
 
-def _logprobs(value: int, given: Given) -> dict[str, Any]:
-    if vllm_load.api_of(given) is not COMPLETIONS:
+def _logprobs(value: int, settings: Settings) -> dict[str, Any]:
+    if vllm_load.api_of(settings) is not COMPLETIONS:
         return {}  # vLLM requests them only from the completions API
-    return {"extra_body": {"logprobs": value} | (given.get("extra_body") or {})}
+    return {"extra_body": {"logprobs": value} | (settings.get("extra_body") or {})}
 
 
-def _tokenizer_mode(value: str, given: Given) -> dict[str, Any]:
+def _tokenizer_mode(value: str, settings: Settings) -> dict[str, Any]:
     if value in TOKENIZERS:
         return {}
     from loadgen.workload.tokenizer.tokenizer import tokenizer_file
 
-    path = tokenizer_file(RunSettings(tokenizer=given.get("tokenizer"), model=given.get("model")))
+    path = tokenizer_file(RunSettings(tokenizer=settings.get("tokenizer"), model=settings.get("model")))
     if path is None:
         remedy = "give --tokenizer a tokenizer.json of the model, or its folder"
         raise BadInput("--tokenizer-mode", f"{value!r} does not use a tokenizer.json", remedy)
@@ -131,9 +131,9 @@ def _tokenizer_mode(value: str, given: Given) -> dict[str, Any]:
     return {}
 
 
-def inferencex_defaults(given: Given) -> dict[str, Any]:
+def inferencex_defaults(settings: Settings) -> dict[str, Any]:
     """Return the defaults of InferenceX."""
-    return INFERENCEX_DEFAULTS | server(given) | ({"dataset_name": "random"} if given.get("workload") else {})
+    return INFERENCEX_DEFAULTS | server(settings) | ({"dataset_name": "random"} if settings.get("workload") else {})
 
 
 def as_inferencex_sends(settings: dict[str, Any]) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def with_images(settings: dict[str, Any]) -> dict[str, Any]:
         BadInput: A value is invalid, asks for videos, or has no effect.
     """
     result = dict(settings)
-    values: Given = result.get(IMAGES, {})
+    values: Settings = result.get(IMAGES, {})
     if not values:
         return result
     if result.get("dataset_name") != RANDOM_IMAGES:
@@ -256,7 +256,7 @@ FLAGS = (
 INFERENCEX_FLAGS = (
     *FLAGS,
     renamed("--random-range-ratio", "random_range_ratio", number),
-    ToolFlag("--dataset", lambda value, given: {"dataset_name": "sharegpt", "dataset_path": value}),
+    ToolFlag("--dataset", lambda value, settings: {"dataset_name": "sharegpt", "dataset_path": value}),
     refused("--best-of", "a request has one answer", "leave it out", no_op_value=1),
     switch("--use-chat-template", {"render_chat_template": "whole", "input_len_counts": "server"}),
 )

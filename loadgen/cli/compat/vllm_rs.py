@@ -10,7 +10,7 @@ from typing import Any
 from loadgen.cli.compat.tool_flags import (
     NONE,
     SOME,
-    Given,
+    Settings,
     ToolFlag,
     marked,
     one_or_several,
@@ -135,8 +135,8 @@ def _check_limit(limit: int, settings: Mapping[str, Any]) -> None:
     ratios = _ratios(settings)
     longest = settings.get("random_prefix_len", DataSettings.random_prefix_len)
     for field, ratio in zip(("random_input_len", "random_output_len"), ratios, strict=True):
-        given = settings.get(field, getattr(DataSettings, field))
-        longest += Lengths.parse(spelled(field), given, ratio).high
+        settings = settings.get(field, getattr(DataSettings, field))
+        longest += Lengths.parse(spelled(field), settings, ratio).high
     if longest > limit:
         problem = f"prompts and answers have up to {longest} tokens, and none is left out"
         raise BadInput("--max-model-len", problem, "give shorter lengths, or leave it out")
@@ -153,15 +153,15 @@ def _swept(name: str, field: str, kind: Callable[[str], Any]) -> ToolFlag:
 def _counted(name: str, marker: str) -> ToolFlag:
     """Return a flag with a number from 1 that says how a series of runs is made."""
 
-    def convert(value: int, given: Given) -> dict[str, Any]:
+    def convert(value: int, settings: Settings) -> dict[str, Any]:
         FROM_1.check(name, value)
         return {marker: value}
 
     return ToolFlag(name, convert, type_=integer)
 
 
-def _summary_percentiles(value: str, given: Given) -> dict[str, Any]:
-    percentiles = given.get("metric_percentiles", OutputSettings.metric_percentiles).split(",")
+def _summary_percentiles(value: str, settings: Settings) -> dict[str, Any]:
+    percentiles = settings.get("metric_percentiles", OutputSettings.metric_percentiles).split(",")
     percentiles += (percentile.strip() for percentile in value.split(","))
     return {"metric_percentiles": ",".join(dict.fromkeys(percentiles))}
 

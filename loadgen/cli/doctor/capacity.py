@@ -136,18 +136,18 @@ def climb(run_at: Callable[[float], Drive], first_rps: float) -> Climb:
     missed: Drive | None = None
     rate = first_rps
     for _ in range(MAX_RUNS):
-        found = run_at(rate)
-        if found.valid:
-            best = found
-            growth = min(MAX_GROWTH, AIM / max(found.busy_share, 0.01))
+        run = run_at(rate)
+        if run.valid:
+            best = run
+            growth = min(MAX_GROWTH, AIM / max(run.busy_share, 0.01))
         else:
-            missed, growth = found, 0.5
+            missed, growth = run, 0.5
         if best is not None and missed is not None:
             rate = (best.rate * missed.rate) ** 0.5
         elif best is not None and growth < MIN_GROWTH:
             break
         else:
-            rate = found.rate * growth
+            rate = run.rate * growth
     return Climb(best, missed)
 
 

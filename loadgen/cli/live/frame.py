@@ -153,7 +153,8 @@ def _rates(settings: RunSettings, progress: Progress, history: History, width: i
     now, so_far = history.now(), history.so_far()
 
     def row(rank: int, label: str, name: str, total: int, note: str = "") -> Row:
-        cells = [_rate(None if pace is None else getattr(pace, name)) for pace in (now, so_far)]
+        values = [None if pace is None else getattr(pace, name) for pace in (now, so_far)]
+        cells = ["n/a" if value is None else f"{value:.{0 if value >= 1000 else 1}f}/s" for value in values]
         return _row(rank, label, [*cells, _count(total)], width, note)
 
     yield _row(3, "", ["now", "so far", "in all"], width, style=FAINT)
@@ -318,10 +319,6 @@ def _ms(value: float | None, unit: str = "") -> str:
         return "n/a"
     digits = 0 if value >= 100 else 1 if value >= 10 else 2
     return f"{value:.{digits}f}{unit}" if value < LONG_MS else f"{value / 1e3:.1f} s"
-
-
-def _rate(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.{0 if value >= 1000 else 1}f}/s"
 
 
 def _count(number: float) -> str:

@@ -29,13 +29,13 @@ class Journal:
 
 
 @contextlib.contextmanager
-def journal(wanted: bool) -> Iterator[Journal]:
+def journal(enabled: bool) -> Iterator[Journal]:
     """Open a journal for one run; at the end remove it, or print its path if it is still needed.
 
     Args:
-        wanted: False for a run that writes its records to a file of the user's anyway.
+        enabled: False for a run that writes its records to a file of the user's anyway.
     """
-    opened = Journal(_create() if wanted else None)
+    opened = Journal(_create() if enabled else None)
     try:
         yield opened
     finally:
@@ -91,5 +91,5 @@ def _create() -> Path | None:
 def _remove(path: Path) -> None:
     from loadgen.metrics.records import shards
 
-    for one in (path, *shards.further_shards(path)):
-        one.unlink(missing_ok=True)
+    for file in (path, *shards.further_shards(path)):
+        file.unlink(missing_ok=True)

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,9 @@ class SeriesRunner:
 
     async def _execute(self, measure: Callable[[Server], Awaitable[None]], first: RunSettings) -> int:
         try:
-            async with self._serving(first) as server:
+            async with contextlib.AsyncExitStack() as stack:
+                with progress_view(first) as view:
+                    server = await stack.enter_async_context(serving(first, view.show))
                 await measure(server)
         except (asyncio.CancelledError, LoadgenError) as error:
             if not self.data.points:
@@ -95,13 +97,6 @@ class SeriesRunner:
         if self.interrupts.count:
             self.codes.append(exit_codes.INTERRUPTED)
         return self._end()
-
-    @contextlib.asynccontextmanager
-    async def _serving(self, first: RunSettings) -> AsyncIterator[Server]:
-        async with contextlib.AsyncExitStack() as stack:
-            with progress_view(first) as view:
-                server = await stack.enter_async_context(serving(first, view.show))
-            yield server
 
     async def run(
         self,
@@ -263,7 +258,7 @@ class SearchSeries:
         if self._requested.records:
             yield Path(str(self._with_next_files().records))
             return
-        with journal(wanted=True) as crash_journal, scratch_dir.scratch_folder() as folder:
+        with journal(enabled=True) as crash_journal, scratch_dir.scratch_folder() as folder:
             yield crash_journal.path or folder / name
             crash_journal.needed = False
 

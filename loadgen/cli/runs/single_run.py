@@ -67,7 +67,7 @@ async def execute(
     from loadgen.runner.coordinator import open_participant
     from loadgen.runner.prepare import Preparer
 
-    with journal(wanted=not settings.records) as crash_journal:  # closed when nothing writes to it any more
+    with journal(enabled=not settings.records) as crash_journal:  # closed when nothing writes to it any more
         # New processes import their modules while this one imports its own.
         async with open_participant(settings) as participant, Preparer(keep=server is not None) as preparer:
             with single_threaded():
