@@ -2,11 +2,13 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from loadgen.cli.output import say
+from loadgen.metrics.records import shards
 from loadgen.util import machine, private_files
 
 MAX_KEPT = 10
@@ -72,8 +74,6 @@ def _still_runs(path: Path) -> bool:
 
 
 def _create() -> Path | None:
-    import time
-
     path = private_files.state_folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -89,7 +89,5 @@ def _create() -> Path | None:
 
 
 def _remove(path: Path) -> None:
-    from loadgen.metrics.records import shards
-
     for file in (path, *shards.further_shards(path)):
         file.unlink(missing_ok=True)

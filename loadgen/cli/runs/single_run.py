@@ -16,6 +16,8 @@ from loadgen.config import output_check
 from loadgen.config.settings import RunSettings
 from loadgen.errors import GivenUp
 from loadgen.metrics.progress import Progress
+from loadgen.runner.coordinator import open_participant
+from loadgen.runner.prepare import Preparer
 from loadgen.util.terminal_text import Screen
 
 if TYPE_CHECKING:
@@ -64,9 +66,6 @@ async def execute(
         GivenUp: A signal ended it before anything was measured.
         LoadgenError: The run failed.
     """
-    from loadgen.runner.coordinator import open_participant
-    from loadgen.runner.prepare import Preparer
-
     with journal(enabled=not settings.records) as crash_journal:  # closed when nothing writes to it any more
         # New processes import their modules while this one imports its own.
         async with open_participant(settings) as participant, Preparer(keep=server is not None) as preparer:
