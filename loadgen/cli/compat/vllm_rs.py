@@ -135,8 +135,8 @@ def _check_limit(limit: int, settings: Mapping[str, Any]) -> None:
     ratios = _ratios(settings)
     longest = settings.get("random_prefix_len", DataSettings.random_prefix_len)
     for field, ratio in zip(("random_input_len", "random_output_len"), ratios, strict=True):
-        settings = settings.get(field, getattr(DataSettings, field))
-        longest += Lengths.parse(spelled(field), settings, ratio).high
+        length = settings.get(field, getattr(DataSettings, field))
+        longest += Lengths.parse(spelled(field), length, ratio).high
     if longest > limit:
         problem = f"prompts and answers have up to {longest} tokens, and none is left out"
         raise BadInput("--max-model-len", problem, "give shorter lengths, or leave it out")
