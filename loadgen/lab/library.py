@@ -19,8 +19,7 @@ from loadgen.lab.study.report import findings_text
 from loadgen.lab.study.spec import study_file
 from loadgen.lab.study.spec.study_file import StudyFile
 from loadgen.library.accepted import check_callback, check_path
-from loadgen.library.run import OnProgress, ignore
-from loadgen.library.synchronous import synchronous
+from loadgen.library.run import OnProgress, ignore, synchronous
 from loadgen.metrics.progress import Progress
 from loadgen.util.plugins import find
 from loadgen.util.terminal_text import printable

@@ -2,11 +2,13 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadgen.cli.stderr import say
+from loadgen.cli.output import say
+from loadgen.metrics.records import shards
 from loadgen.util import machine, private_files
 
 MAX_KEPT = 10
@@ -19,8 +21,7 @@ class Journal:
 
     Attributes:
         path: The file; None if no journal is wanted, or the user's state folder cannot be written.
-        needed: Whether to leave the file after the run; set it to False once the results of the run
-            are safe elsewhere.
+        needed: Whether to leave the file after the run; set it to False once the results of the run are safe elsewhere.
         error: Why the journal is incomplete, if it is.
     """
 
@@ -30,13 +31,13 @@ class Journal:
 
 
 @contextlib.contextmanager
-def journal(wanted: bool) -> Iterator[Journal]:
+def journal(enabled: bool) -> Iterator[Journal]:
     """Open a journal for one run; at the end remove it, or print its path if it is still needed.
 
     Args:
-        wanted: False for a run that writes its records to a file of the user's anyway.
+        enabled: False for a run that writes its records to a file of the user's anyway.
     """
-    opened = Journal(_create() if wanted else None)
+    opened = Journal(_create() if enabled else None)
     try:
         yield opened
     finally:
@@ -73,8 +74,6 @@ def _still_runs(path: Path) -> bool:
 
 
 def _create() -> Path | None:
-    import time
-
     path = private_files.state_folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -90,7 +89,5 @@ def _create() -> Path | None:
 
 
 def _remove(path: Path) -> None:
-    from loadgen.metrics.records import shards
-
-    for one in (path, *shards.further_shards(path)):
-        one.unlink(missing_ok=True)
+    for file in (path, *shards.further_shards(path)):
+        file.unlink(missing_ok=True)

@@ -6,16 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from loadgen.cli import exit_codes, step_summary
+from loadgen.cli import exit_codes
 from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.live.view import progress_view
+from loadgen.cli.output import append_result_summary, say
 from loadgen.cli.runs.interrupts import Interrupts
 from loadgen.cli.runs.journal import journal
-from loadgen.cli.stderr import say
 from loadgen.config import output_check
 from loadgen.config.settings import RunSettings
 from loadgen.errors import GivenUp
 from loadgen.metrics.progress import Progress
+from loadgen.runner.coordinator import open_participant
+from loadgen.runner.prepare import Preparer
 from loadgen.util.terminal_text import Screen
 
 if TYPE_CHECKING:
@@ -43,21 +45,28 @@ async def execute(
     settings: RunSettings,
     interrupts: Interrupts,
     *,
-    # a server that answers already, with the settings of this run; None: start or probe it
     server: "Server | None" = None,
-    # is called with each progress update, and may stop the run
     watch: "Callable[[Progress, Participant], None]" = lambda progress, participant: None,
-    # is called with the server once it is known, with the settings of this run as they are for it
     on_server: "Callable[[Server], None]" = lambda server: None,
-    # saves more of the result and returns the paths; an OSError counts as one of the result's own files
     save_more: "Callable[[Result], list[str]]" = lambda result: [],
     reports: bool = True,
 ) -> FinishedRun:
-    """Execute one run, print its report and save the files that the settings ask for."""
-    from loadgen.runner.coordinator import open_participant
-    from loadgen.runner.prepare import Preparer
+    """Execute one run, print its report and save the files that the settings ask for.
 
-    with journal(wanted=not settings.records) as crash_journal:  # closed when nothing writes to it any more
+    Args:
+        settings: The checked settings of the run.
+        interrupts: Receives the signals while the run goes on.
+        server: A server that answers already, with the settings of this run; None: start or probe it.
+        watch: Is called with each progress update, and may stop the run.
+        on_server: Is called with the server once it is known, with the settings of this run as they are for it.
+        save_more: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
+        reports: Whether to print the report.
+
+    Raises:
+        GivenUp: A signal ended it before anything was measured.
+        LoadgenError: The run failed.
+    """
+    with journal(enabled=not settings.records) as crash_journal:  # closed when nothing writes to it any more
         # New processes import their modules while this one imports its own.
         async with open_participant(settings) as participant, Preparer(keep=server is not None) as preparer:
             with single_threaded():
@@ -121,10 +130,21 @@ async def run(
     on_server: "Callable[[Server], None]" = lambda server: None,
     save_more: "Callable[[Result], list[str]]" = lambda result: [],
 ) -> int:
-    """Execute one run as `execute` does, with signal handlers installed; returns the exit code."""
+    """Execute one run as `execute` does, with signal handlers installed; returns the exit code.
+
+    Args:
+        settings: The checked settings of the run.
+        watch: Is called with each progress update, and may stop the run.
+        on_server: Is called with the server once it is known.
+        save_more: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
+
+    Raises:
+        GivenUp: A signal ended it before anything was measured.
+        LoadgenError: The run failed.
+    """
 
     def save_all(result: "Result") -> list[str]:
-        step_summary.append_result(result)
+        append_result_summary(result)
         return save_more(result)
 
     interrupts = Interrupts()

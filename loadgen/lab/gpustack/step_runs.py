@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from loadgen.cli import exit_codes
+from loadgen.cli.output import say
 from loadgen.cli.runs.single_run import run
-from loadgen.cli.stderr import say
 from loadgen.lab.gpustack import stop_rules
 from loadgen.lab.gpustack.job import Job
 from loadgen.lab.gpustack.progress import Reporter

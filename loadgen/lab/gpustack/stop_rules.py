@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from loadgen.cli.live.backlog import LiveBacklog
+from loadgen.cli.live.history import LiveBacklog
 from loadgen.config.settings import RunSettings
 from loadgen.lab.gpustack.job import Job
 from loadgen.metrics.progress import Progress

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from loadgen.cli import credentials, run_settings
+from loadgen.cli import run_settings
 from loadgen.client import capture_file
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -145,7 +145,7 @@ async def test_a_key_on_the_command_line_is_pointed_out(tmp_path: Path) -> None:
 def test_each_flag_that_shows_a_secret_is_pointed_out(
     given: dict[str, Any], flag: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    credentials.warn_of_visible(given)
+    run_settings.warn_of_visible(given)
     (warning,) = caplog.messages
     assert warning.startswith(flag)
     assert KEY not in warning
@@ -162,7 +162,7 @@ def test_each_flag_that_shows_a_secret_is_pointed_out(
     ],
 )
 def test_flags_without_a_secret_are_not_pointed_out(given: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
-    credentials.warn_of_visible(given)
+    run_settings.warn_of_visible(given)
     assert caplog.messages == []
 
 

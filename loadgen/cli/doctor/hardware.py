@@ -1,4 +1,4 @@
-"""The processors: their number, other users, limits, throttling, frequency, and the clock source."""
+"""The processors and the memory: number, other users, limits of the container, frequency, and the clock source."""
 
 import re
 from collections.abc import Iterator
@@ -9,6 +9,9 @@ from loadgen.util import machine
 from loadgen.util.machine import CpuTimes
 from loadgen.util.number_format import percent
 
+ENOUGH_BYTES = 1 << 30
+UNBOUNDED = 1 << 60  # control groups v1 show no limit as such a number
+
 ENOUGH_CORES = 2  # one for the measuring process, one for all others
 # Clock sources that are read without a system call: 20 ns instead of a microsecond or more.
 FAST_CLOCKS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter")
@@ -16,14 +19,14 @@ _CLOCK = "sys/devices/system/clocksource/clocksource0"
 
 
 def limits(root: Path, before: CpuTimes, after: CpuTimes) -> list[Limit]:
-    """Return the limits of the processors.
+    """Return the limits of the processors and of the memory.
 
     Args:
         root: The root of the file system that is read.
         before, after: Two readings of CPU times, some time apart.
     """
-    own = cores(root)
-    return [own, others(before, after), steal(before, after), governor(root), quota(root), throttled(root), clock(root)]
+    shared = [cores(root), others(before, after), steal(before, after)]
+    return [*shared, governor(root), quota(root), throttled(root), clock(root), memory(root)]
 
 
 def cores(root: Path) -> Limit:
@@ -113,9 +116,39 @@ def clock(root: Path) -> Limit:
     if current in FAST_CLOCKS:
         return Limit(name, State.OK, current, f"{bounds}, without a system call", "")
     available = machine.read_system_file(root / _CLOCK / "available_clocksource").split()
-    better = next((each for each in FAST_CLOCKS if each in available), None)
+    better = next((source for source in FAST_CLOCKS if source in available), None)
     remedy = f"echo {better} > /{_CLOCK}/current_clocksource, as root" if better else "measure from another machine"
     return Limit(name, State.LOW, current, f"{bounds}, by a system call each time", remedy)
+
+
+def memory(root: Path) -> Limit:
+    """Return the memory that the machine and the container have left, read below `root`."""
+    name = "memory"
+    bad = "a run needs memory for tokenizers and responses; prompts are kept on disk"
+    match = re.search(r"^MemAvailable:\s*(\d+) kB", machine.read_system_file(root / "proc/meminfo"), re.MULTILINE)
+    if not match:
+        return unknown(name, bad)
+    available, bounded = int(match[1]) << 10, min(_free_bytes(root), default=None)
+    value = f"{_gib(available)} available" + (
+        f", {_gib(bounded)} within the container's limit" if bounded is not None else ", no container limit"
+    )
+    least = available if bounded is None else min(available, bounded)
+    remedy = "raise --memory (docker) or resources.limits.memory (Kubernetes), or stop other processes on this machine"
+    good = "enough for tokenizers and responses"
+    return judged(name, least >= ENOUGH_BYTES, value, good=good, bad=bad, remedy=remedy)
+
+
+def _free_bytes(root: Path) -> Iterator[int]:
+    """Yield the bytes left at each level of control groups that has a limit; caches count as used."""
+    for level in machine.control_groups("memory", root):
+        for limit, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
+            texts = [machine.read_system_file(level / name).strip() for name in (limit, used)]
+            if all(text.isdecimal() for text in texts) and int(texts[0]) < UNBOUNDED:
+                yield max(0, int(texts[0]) - int(texts[1]))
+
+
+def _gib(count: int) -> str:
+    return f"{count / (1 << 30):.1f} GiB"
 
 
 def _counted(ranges: str) -> int:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from loadgen.cli.live.slo_so_far import State, slo_so_far
+from loadgen.cli.live.verdict_so_far import State, slo_so_far
 from loadgen.metrics.progress import Progress
 from loadgen.stats.percentile_confidence_interval import least_samples
 from tests.helpers.live_text import sketch

@@ -26,7 +26,7 @@ def render(overview: Overview, *, colour: bool = False) -> str:
         ("Input tokens", _histogram(overview.input_tokens)),
         ("Output tokens", _histogram(overview.output_tokens)),
         ("Samples", _samples(overview)),
-        ("SHA-256", _hashes(overview)),
+        ("SHA-256", (f"{name:<10}{digest or 'none'}" for name, digest in overview.hashes().items())),
     ):
         lines.append(f"{BOLD}{heading}{PLAIN}" if colour else heading)
         lines += (f"  {printable(line)}".rstrip() for line in part)
@@ -73,15 +73,15 @@ def _server(overview: Overview) -> str:
         return f"input as the server will count it: unknown ({why})"
     least, most = overview.added_tokens
     more = f" plus {least}" if least == most else f" plus {least} to {most}"  # mostly those of the chat template
-    own = f"the text's{f'{more} per prompt' if least or most else ''}"
-    return f"input as the server will count it: {int(overview.server_tokens.sum())} ({own})"
+    share = f"the text's{f'{more} per prompt' if least or most else ''}"
+    return f"input as the server will count it: {int(overview.server_tokens.sum())} ({share})"
 
 
 def _histogram(lengths: Int64s) -> Iterator[str]:
-    found = bins(lengths)
-    peak = max(count for *_, count in found)
-    digits = len(str(found[-1][1]))
-    for low, high, count in found:
+    rows = bins(lengths)
+    peak = max(count for *_, count in rows)
+    digits = len(str(rows[-1][1]))
+    for low, high, count in rows:
         bounds = f"{low:>{digits}}" + (f" to {high:>{digits}}" if high > low else "")
         yield f"{bounds} {'#' * -(-BAR * count // peak):<{BAR}} {count:>8}"
 
@@ -110,8 +110,3 @@ def _content(content: object) -> str:
     if not isinstance(content, list):
         return content if isinstance(content, str) else json.dumps(content)
     return " ".join(part.get("text") or f"[{part.get('type')}]" for part in content if isinstance(part, dict))
-
-
-def _hashes(overview: Overview) -> Iterator[str]:
-    for name, digest in overview.hashes().items():
-        yield f"{name:<10}{digest or 'none'}"
