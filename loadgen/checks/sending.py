@@ -182,8 +182,10 @@ def _unsent(snapshot: Snapshot) -> Check:
 
 
 def _cut_short(run: RunData) -> Check:
-    """Requests that the end of the run cut off in flight, or kept from being sent."""
-    # In a closed loop that its duration ends, it is not known how many would have been sent.
+    """Requests that the end of the run cut off in flight, or kept from being sent.
+
+    In a closed loop that its duration ends, it is not known how many would have been sent.
+    """
     if (run.snapshot.partial or "").startswith(ENDED_BY_SEARCH):
         return inapplicable(CUT_SHORT, ENDED_BY_SEARCH)
     if run.trailer.stopped is not None:

@@ -29,7 +29,13 @@ WIDTH = 80
 
 
 def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLAIN) -> str:
-    """Render the console report of a result, with the paths of its files; nothing in it moves a terminal."""
+    """Render the console report of a result, with the paths of its files; nothing in it moves a terminal.
+
+    Args:
+        result: The result.
+        saved: The paths of the files that were written.
+        screen: Where it is shown.
+    """
     rows = [
         *_block(result),
         "",

@@ -41,7 +41,11 @@ def make_point(
     """Make the point of a run at a level of the load.
 
     Args:
-        limits: The SLO that it is held against, if there is one.
+        level: The level of the load.
+        result: The result of the run.
+        snapshot: The numbers it was made from.
+        limits: The SLO that it is judged by, if there is one.
+        saved: The paths of its files.
     """
     clock = result.latency_from
     rows = judge_limits(limits, snapshot, clock)

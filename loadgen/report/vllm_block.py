@@ -53,7 +53,13 @@ SPEC_DECODE = {
 
 
 def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequence[float]) -> Iterator[str]:
-    """Write the lines of `vllm bench serve`'s block: numbers by its names, and these latencies of them."""
+    """Write the lines of `vllm bench serve`'s block.
+
+    Args:
+        result: The numbers, by `vllm bench serve`'s names.
+        metrics: The latencies that are shown, as far as they are among the numbers.
+        percentiles: Those that are shown of each latency, 0 to 100.
+    """
     yield f"{' Serving Benchmark Result ':=^{WIDTH}}"
     left_out = {key for key in IF_PRESENT if key not in result} | {key for key in IF_KNOWN if result[key] is None}
     if result["request_rate"] == "inf":

@@ -15,40 +15,47 @@ class ComparedRun(ABC):
 
     Attributes:
         where: Its file, and the line in it if the file holds several; for messages.
+        tool: The tool that measured it.
         date: When it started, as the tool writes it; empty if it does not say.
+        verdict: VALID, SUSPECT or INVALID; empty if the tool has none.
         partial: Why it ended early; None if it did not.
+        simulated: Whether loadgen's simulator was measured.
         reasons: Why it is not VALID.
-        failed_checks: Those for which it is not.
-        error_rate: Of all requests; None if unknown.
+        failed_checks: The names of the checks for which it is not.
+        error_rate: The share of all requests that failed, 0 to 1; None if unknown.
+        cached_share: The share of the input that the server had cached before, 0 to 1; 0 if unknown.
         meaning: How it would be read by itself.
         workload: What must be the same in compared runs, by name; empty if it is unknown.
         load: What both tools say of the load, by name, for a comparison across tools.
         environment: What may differ, by name.
         records: The path of its records, if these were read.
         records_setting: The path of its records, if it wrote some.
+        has_own_server: Whether the server was started for it.
+        key: Identifies the run.
         warnings: What must be read before its numbers.
+        requests_missing: Why the values of its single requests cannot be read; empty if they can, or are in records.
     """
 
     where: str
     tool: str
     date: str
-    verdict = ""  # VALID, SUSPECT or INVALID; empty if the tool has none
+    verdict = ""
     partial: str | None = None
     simulated = False
     reasons: list[str]
     failed_checks: list[str]
     error_rate: float | None
-    cached_share = 0.0  # the share of the input that the server had cached before; 0 if unknown
+    cached_share = 0.0
     meaning: Meaning
     workload: Mapping[str, Any]
     load: Mapping[str, Any]
     environment: Mapping[str, Any]
     records: str | None = None
     records_setting: str | None = None
-    has_own_server = False  # whether the server was started for it
+    has_own_server = False
     key: tuple[object, ...]
     warnings: list[str]
-    requests_missing = ""  # why the values of its single requests cannot be read; empty if they can, or are in records
+    requests_missing = ""
 
     @property
     def unusable(self) -> str | None:

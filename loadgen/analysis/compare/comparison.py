@@ -100,6 +100,8 @@ def compare(
 
     Args:
         sides: Two or more.
+        noise: The variation between starts, from a file; None: there is no such file.
+        extra_metrics: Metrics besides DEFAULT_METRICS.
         anyway: Also compare runs of different workloads.
 
     Raises:

@@ -35,12 +35,14 @@ class Metric:
 
     Attributes:
         name: As in a condition: output_throughput, ttft_p99.
-        unit: Ms, req/s, tok/s; empty if it has none, "%" for shares.
-        more_is_better: None if it depends on the purpose.
+        unit: The unit of its values: ms, req/s, tok/s; empty if it has none, "%" for shares.
+        more_is_better: Its direction; None if it depends on the purpose.
         label: Its name for people; empty for latencies.
         read: Reads it from a result, except latencies.
         counted: Returns the number of requests that a throughput counts; None for other metrics.
         from_server: Whether the server reported it; else loadgen measured it.
+        latency: The latency of which it is a statistic, as in an SLO; empty for other metrics.
+        statistic: Which statistic of the latency it is; empty for other metrics.
     """
 
     name: str
@@ -50,7 +52,6 @@ class Metric:
     read: Reader = lambda result: None
     counted: Callable[[Result], float] | None = None
     from_server: bool = False
-    # latency, statistic: of which it is which, as in an SLO; empty for other metrics
     latency: str = ""
     statistic: str = ""
 
@@ -80,7 +81,13 @@ class Metric:
         return slo.percentile(self.statistic) if self.latency else None
 
     def value(self, result: Result, histograms: Mapping[str, Histogram], meaning: Meaning) -> float | None:
-        """Return the value in a result; None if it has none."""
+        """Return the value in a result; None if it has none.
+
+        Args:
+            result: The result of the run.
+            histograms: The distributions of the result, by name.
+            meaning: How latencies are read.
+        """
         if self.latency:
             return statistic_ms(histograms[meaning.distribution(self.latency)], self.statistic)
         if self.name == "goodput" and meaning != Meaning(result.latency_from):
@@ -94,9 +101,11 @@ class Metric:
         return f"{other}_{self.statistic}" if other and self.latency else other
 
     def resolution(self, result: Result, meaning: Meaning) -> float:
-        """Return the width of the range in which the true metric of a result lies, as a share of its value."""
-        # A latency lies within its client error on both sides, a percentile of an older result in a bucket of its
-        # distribution, and a throughput within one request. 0: the metric is exact.
+        """Return the width of the range in which the true metric of a result lies, as a share of its value.
+
+        A latency lies within its client error on both sides, a percentile of an older result in a bucket of its
+        distribution, and a throughput within one request. 0: the metric is exact.
+        """
         if (error := self._client_error(result, meaning)) is not None:
             return 2 * error
         if self.percentile is not None:

@@ -11,21 +11,23 @@ ENDINGS = (".json", ".jsonl")
 def names(paths: Sequence[str]) -> list[str]:
     """Name sides after what their paths differ in: runs/base/1.json and runs/new/1.json are base and new.
 
+    Of long names that begin alike, such as those that `--save-result` gives, the first word that differs is the name.
+
     Returns:
         Letters if the paths give no short names that are all different.
     """
-    # Of long names that begin alike, such as those that `--save-result` gives, the first word that differs is the name.
-    known = list(map(PurePath, paths))
-    parts = [(*path.parts[:-1], path.stem if path.suffix in ENDINGS else path.name) for path in known]
+    files = list(map(PurePath, paths))
+    parts = [(*path.parts[:-1], path.stem if path.suffix in ENDINGS else path.name) for path in files]
     ways = (
-        [each[-1] for each in parts],
-        _first_difference([each[::-1] for each in parts]),
-        ["/".join(each[-2:]) for each in parts],
-        _first_difference([each[-1].split("-") for each in parts]),
+        [part[-1] for part in parts],
+        _first_difference([part[::-1] for part in parts]),
+        ["/".join(part[-2:]) for part in parts],
+        _first_difference([part[-1].split("-") for part in parts]),
     )
-    for found in ways:
-        if len(set(found)) == len(found) and all(0 < len(name) <= MAX_NAME for name in found):
-            return found
+    for candidates in ways:
+        has_no_twins = len(set(candidates)) == len(candidates)
+        if has_no_twins and all(0 < len(name) <= MAX_NAME for name in candidates):
+            return candidates
     return list(ascii_uppercase[: len(paths)])
 
 

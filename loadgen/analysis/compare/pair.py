@@ -30,6 +30,9 @@ class Pair:
     """A baseline and a candidate.
 
     Attributes:
+        baseline: The side that the candidate is compared with.
+        candidate: The side that is compared.
+        noise: The variation between starts, from a file; None: there is no such file.
         read_requests: Reads the records of a side's runs; called only if an interval needs them.
     """
 
@@ -78,8 +81,10 @@ class Pair:
         return Row(metric, baseline, candidate, change, max(resolutions), interval, why)
 
     def multiple_of(self, metric: Metric) -> Metric | None:
-        """Return the metric that this one equals, or is a fixed multiple of in another unit, in every run; or None."""
-        # A latency repeats another one if all its STATISTICS do.
+        """Return the metric that this one equals, or is a fixed multiple of in another unit, in every run; or None.
+
+        A latency repeats another one if all its STATISTICS do.
+        """
         statistics = [Metric.of_latency(metric.latency, each) for each in STATISTICS] if metric.latency else [metric]
         repeated = all(map(self._is_multiple, statistics))
         return metric_by_name(metric.may_repeat) if repeated else None

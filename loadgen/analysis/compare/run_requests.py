@@ -113,6 +113,7 @@ class RunRequests:
         Args:
             metric: One of those that `read` was given.
             length: The length of a block, in requests.
+            seed: The seed of the random numbers.
         """
         if metric.latency:
             values = self.latencies[metric.latency]

@@ -22,6 +22,7 @@ class SavedRun(ComparedRun):
 
     Args:
         where: Path of the file, and the line in it if it holds several runs; for messages.
+        result: The result of the run, as its file has it.
         records: Path of the file of its records, if that is what was read.
 
     Raises:

@@ -26,7 +26,11 @@ LOAD = ("model_id", "num_prompts", "request_rate", "max_concurrency")
 
 
 class ToolRun(ComparedRun):
-    """One run of another tool."""
+    """One run of another tool.
+
+    Args:
+        result: As it was read.
+    """
 
     meaning = Meaning("sent", as_vllm=True)
 

@@ -74,9 +74,11 @@ class RequestShare:
         return RatioSample(good, np.ones(len(good)), self.attainment, least=least, greatest=greatest)
 
     def is_good(self, record: Record, settings: RunSettings) -> bool:
-        """Tell whether a request that has ended succeeded and met its limits; one of a single token has no TPOT."""
-        # A request that the client failed to send is no failure of the server, so it is bad only if latencies are
-        # limited.
+        """Tell whether a request that has ended succeeded and met its limits; one of a single token has no TPOT.
+
+        A request that the client failed to send is no failure of the server, so it is bad only if latencies are
+        limited.
+        """
         return self._judge(record, settings)[0]
 
     def _judge(self, record: Record, settings: RunSettings) -> tuple[bool, bool, bool]:
@@ -97,7 +99,11 @@ class RequestShare:
 
 @dataclass(frozen=True, slots=True)
 class LimitCriterion:
-    """A requirement that is a single limit."""
+    """A requirement that is a single limit.
+
+    Attributes:
+        limit: The limit.
+    """
 
     limit: slo.Limit
 

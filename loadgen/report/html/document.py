@@ -194,7 +194,14 @@ class Badge:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Blocks set apart, as MkDocs' admonitions are; `folded`: closed until one opens it, None: it cannot be closed."""
+    """Blocks set apart, as MkDocs' admonitions are.
+
+    Attributes:
+        kind: How it looks.
+        title: What stands above it.
+        blocks: What is in it.
+        folded: Whether it is closed until a reader opens it; None: it cannot be closed.
+    """
 
     shape: ClassVar = "note"
     kind: NoteKind

@@ -31,7 +31,12 @@ FENCE = re.compile("^ *(`{3,})", re.MULTILINE)
 
 
 def markdown(document: Document, figures: str) -> str:
-    """Write the document for MkDocs; `figures` is the folder of its pictures, relative to the page."""
+    """Write the document for MkDocs with its admonitions, collapsible blocks and tables.
+
+    Args:
+        document: The document.
+        figures: Folder of its pictures, relative to the page.
+    """
     return _rendered("document.md.j2", _environment(escape=False), document=document, figures=figures)
 
 
@@ -52,8 +57,10 @@ def chart_svg(chart: Chart) -> str:
 
 
 def html(document: Document) -> str:
-    """Write the document as one HTML page that loads nothing: style and charts are in it."""
-    # It has a script only for charts and copyable lines. All content is visible without the script.
+    """Write the document as one HTML page that loads nothing: style and charts are in it.
+
+    It has a script only for charts and copyable lines. All content is visible without the script.
+    """
     blocks = list(document.all_blocks)
     charts = any(isinstance(block, Drawing) for block in blocks)
     script = charts or any(isinstance(block, Code) and block.copyable for block in blocks)

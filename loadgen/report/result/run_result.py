@@ -238,7 +238,13 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def of(cls, run: RunData, checks: list[Check], **more: Any) -> Self:
-        """Make the result of a run; `more` are fields that a subclass has besides."""
+        """Make the result of a run.
+
+        Args:
+            run: Its data.
+            checks: What was checked of it.
+            more: Fields that a subclass has besides.
+        """
         settings, snapshot, percentiles = run.settings, run.snapshot, run.percentiles
         counters, failures = snapshot.counters, snapshot.failures
         latencies = Distributions.of(snapshot, percentiles)

@@ -36,7 +36,12 @@ ABOUT = {  # where a text says {clock}, the number is counted from due and from 
 
 
 def term(name: str, text: str) -> Span:
-    """A text with what it means, by a name of ABOUT, or of a latency with the clock it counts from, as ttft_due."""
+    """Return a text, with what it means.
+
+    Args:
+        name: Of ABOUT, or one of its latencies with the clock that it counts from, as ttft_due.
+        text: What is read.
+    """
     metric, _, clock = name.rpartition("_")
     if clock in FROM:
         return Span(text, about=ABOUT[metric].format(clock=FROM[clock]))

@@ -9,7 +9,12 @@ from loadgen.report.verdict_lines import banners, explanation, verdict_summary
 
 
 def blocks(result: RunResult, kind: NoteKind) -> Iterator[Block]:
-    """Write what happened and why the run is not VALID, the notes, and every check; `kind` is that of the badge."""
+    """Write what happened and why the run is not VALID, the notes, and every check.
+
+    Args:
+        result: The result.
+        kind: The kind of the badge, whose colour the reasons have.
+    """
     reasons = [*map(line, banners(result)), *map(reason, result.failed_checks)]
     if reasons:
         because = explanation(result)

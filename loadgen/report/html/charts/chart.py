@@ -98,7 +98,13 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True)
 class Band(_Wordless):
-    """The area between two lines, within which a value lies; `xs` are ascending."""
+    """The area between two lines, within which a value lies.
+
+    Attributes:
+        name: What it is.
+        xs: Where the points of the lines stand, ascending.
+        lows, highs: Their values.
+    """
 
     name: str
     xs: Sequence[float]
@@ -111,14 +117,16 @@ class Bars(_Wordless):
     """Horizontal bars on a vertical axis of names.
 
     Attributes:
+        name: Name in the legend; empty: none.
         ys: Place of each bar on the vertical axis.
+        lows, highs: Where each bar begins and ends on the horizontal axis.
+        look: Colour.
         labels: Text behind each bar.
         thickness: Height of a bar as a share of the distance between two names.
     """
 
     name: str
     ys: Sequence[float]
-    # where each bar begins and ends on the horizontal axis
     lows: Sequence[float]
     highs: Sequence[float]
     look: BarLook

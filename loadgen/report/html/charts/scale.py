@@ -104,9 +104,14 @@ class Log(Scale):
 
 @dataclass(frozen=True, slots=True)
 class Nines(Scale):
-    """Percentiles as HdrHistogram plots them: as wide from 90 to 99 as from 99 to 99.9. Its values are decades."""
+    """Percentiles as HdrHistogram plots them: as wide from 90 to 99 as from 99 to 99.9. Its values are decades.
 
-    # Its unit is part of them. A percentile p stands at -log10(1 - p / 100): 0 at 0, 90 at 1, 99 at 2.
+    Its unit is part of them. A percentile p stands at -log10(1 - p / 100): 0 at 0, 90 at 1, 99 at 2.
+
+    Attributes:
+        high: The end of the axis, in decades.
+        unit: Always empty.
+    """
 
     high: float
     unit: str = ""

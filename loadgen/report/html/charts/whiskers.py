@@ -46,7 +46,11 @@ class Whiskers:
         return "" if self.across else ", ".join(_range(low, high, scale) for x, low, high in ends if x == at)
 
     def drawn(self, x: ToPixels, y: ToPixels) -> Iterator[str]:
-        """Draw them as SVG; `x` and `y` convert a value of either axis to pixels."""
+        """Draw them as SVG.
+
+        Args:
+            x, y: Convert a value of either axis to pixels.
+        """
         for number, (at, low, high) in enumerate(zip(self.at, self.lows, self.highs, strict=True)):
             ends = [(x(end), y(at)) if self.across else (x(at), y(end)) for end in (low, high)]
             caps = "".join(self._cap(*place) for place, end in zip(ends, (low, high), strict=True) if isfinite(end))
