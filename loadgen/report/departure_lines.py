@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from loadgen.report.result import RunResult
-from loadgen.report.result.departures import Departures, ServerStop
-from loadgen.report.result.request_group import GroupLatency
-from loadgen.report.result.retries import Retries
+from loadgen.report.result.latencies import GroupLatency
+from loadgen.report.result.outcomes import Departures, Retries, ServerStop
 from loadgen.util.number_format import fixed, plural
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from loadgen.report.latency_table import few_mark
 from loadgen.report.result import RunResult
 from loadgen.report.result.latencies import Latencies
-from loadgen.report.result.phases import PhaseResult
-from loadgen.report.result.request_group import RequestGroup
+from loadgen.report.result.request_groups import PhaseResult, RequestGroup
 from loadgen.util.number_format import duration, fixed, percent
 
 MAX_TURNS = 20  # rows of the table of turns on the console

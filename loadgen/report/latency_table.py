@@ -7,9 +7,8 @@ from loadgen.checks.distortion import GAPS_BELOW_50_US, READ_TOGETHER
 from loadgen.checks.workload import TOKENS_PER_EVENT
 from loadgen.config.slo import LATENCY_METRICS
 from loadgen.metrics.snapshot import DISTRIBUTIONS, LATENCIES, requests_of
-from loadgen.report.distribution import Distribution
 from loadgen.report.result import RunResult
-from loadgen.report.result.latencies import Errors
+from loadgen.report.result.latencies import Distribution, Errors
 from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import bounds, fixed, four_digits
 

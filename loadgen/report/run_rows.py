@@ -7,10 +7,9 @@ from loadgen.config.output import METRICS
 from loadgen.metrics.snapshot import DISTRIBUTIONS
 from loadgen.report.csv_file import Value
 from loadgen.report.result import RunResult
-from loadgen.report.result.brief import RunBrief
-from loadgen.report.result.limit import all_met
 from loadgen.report.result.numbers import RAMP, SCALARS, SEQUENCE_KEYS
-from loadgen.report.result.series import Series
+from loadgen.report.result.outcomes import all_met
+from loadgen.report.result.series import RunBrief, Series
 
 STATISTICS = ("p50", "p90", "p99", "max")
 # Keys of a result that are no columns.

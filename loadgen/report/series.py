@@ -8,9 +8,8 @@ from loadgen.config import slo
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import statistic_ms
 from loadgen.report.result import RunResult
-from loadgen.report.result.brief import RunBrief
-from loadgen.report.result.limit import all_met, judge_limits
-from loadgen.report.result.series import SERIES_SCHEMA, Point, PointLatencies, Series
+from loadgen.report.result.outcomes import all_met, judge_limits
+from loadgen.report.result.series import SERIES_SCHEMA, Point, PointLatencies, RunBrief, Series
 
 UNITS = {"rate": "requests/s", "concurrency": "requests in flight"}
 TOO_FEW = "too few requests to decide"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from loadgen.config import slo
-from loadgen.report.result.efficiency import Efficiency
+from loadgen.report.result.rates import Efficiency
 from loadgen.report.result.series import BoundedLimit, LoadLevel, Point, Series
 from loadgen.report.series import level_of
 from loadgen.report.summary_line import worst_verdict

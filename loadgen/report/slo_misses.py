@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from loadgen.config import slo
 from loadgen.config.slo import Limit
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.report.result.limit import judge_limits
+from loadgen.report.result.outcomes import judge_limits
 from loadgen.stats.percentile_confidence_interval import interval, least_samples
 from loadgen.util.number_format import UNKNOWN, bounds, four_digits, ms, percent, percentile, plural
 

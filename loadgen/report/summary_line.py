@@ -11,7 +11,7 @@ from loadgen.core.outcome import NO_FAILURES
 from loadgen.metrics.failures import Failures
 from loadgen.report.latency_table import client_errors
 from loadgen.report.result import RunResult
-from loadgen.report.result.limit import all_met
+from loadgen.report.result.outcomes import all_met
 from loadgen.util.number_format import first_of, latency_unit, plural, rounded_up, three_digits
 from loadgen.util.terminal_text import PLAIN, Screen, display_width, printable, wrap
 

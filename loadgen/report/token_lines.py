@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from loadgen.report.result import RunResult
-from loadgen.report.result.steady_state import SteadyState
+from loadgen.report.result.rates import SteadyState
 from loadgen.report.result.tokens import OVER_SAMPLE, Tokens
 from loadgen.util.number_format import fixed, percent, plural
 

@@ -5,7 +5,7 @@ from itertools import groupby
 
 from loadgen.metrics.failures import Failures, lost_text
 from loadgen.report.result import RunResult
-from loadgen.report.result.limit import LimitResult
+from loadgen.report.result.outcomes import LimitResult
 from loadgen.util.number_format import UNKNOWN, four_digits, percent, plural, rounded_up
 
 MET = {True: "met", False: "MISSED", None: "CANNOT TELL at this client error"}

@@ -10,7 +10,7 @@ from loadgen.errors import BadInput
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
 from loadgen.report import efficiency_lines
 from loadgen.report.result import RunResult
-from loadgen.report.result.efficiency import Efficiency, energy
+from loadgen.report.result.rates import Efficiency, energy
 from tests.helpers.run_facts import failed, run_data, steady
 
 

@@ -10,7 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record
 from loadgen.report import group_tables
 from loadgen.report.result import RunResult
-from loadgen.report.result.phases import PhaseResult
+from loadgen.report.result.request_groups import PhaseResult
 from loadgen.workload.arrivals import Schedule
 from tests.helpers.run_facts import failed, run_data, steady
 

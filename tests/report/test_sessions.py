@@ -10,7 +10,7 @@ from loadgen.core.record import Record
 from loadgen.metrics.run_data import RunData
 from loadgen.report import group_tables
 from loadgen.report.result import RunResult
-from loadgen.report.result.sessions import SessionTimes, Turn
+from loadgen.report.result.request_groups import SessionTimes, Turn
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.due_times import FOLLOWS
 from tests.helpers.run_facts import failed, run_data, steady

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from loadgen.report.answer_badge import answer_badge
 from loadgen.report.html import Badge
 from loadgen.report.result import RunResult
-from loadgen.report.result.limit import all_met
+from loadgen.report.result.outcomes import all_met
 from loadgen.report.summary_line import (
     SLO_COLOURS,
     Colour,

@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from loadgen.core.histogram import Histogram
-from loadgen.report.distribution import percentiles_by_nines
 from loadgen.report.html import Band, Chart, Curve, Drawing, Linear, Nines, Panel
 from loadgen.report.latency_table import TITLES, client_errors, measured
 from loadgen.report.result import RunResult
+from loadgen.report.result.latencies import percentiles_by_nines
 from loadgen.report.run_page import slo_limits
 from loadgen.util.number_format import four_digits
 

@@ -7,7 +7,7 @@ from typing import Literal
 from loadgen.report.html import Curve, Linear, Log, Mark, Panel, Scatter
 from loadgen.report.html.charts.scale import Scale
 from loadgen.report.result import RunResult
-from loadgen.report.result.request_sample import RequestSample
+from loadgen.report.result.timeline import RequestSample
 from loadgen.report.run_page import slo_limits
 
 FAR = 20  # times the median: where a latency is further above it, the axis is logarithmic

@@ -18,8 +18,8 @@ from loadgen.checks import Verdict
 from loadgen.config.settings import RunSettings
 from loadgen.errors import EngineError, LoadgenError
 from loadgen.metrics.progress import Progress
-from loadgen.report.result.brief import RunBrief
 from loadgen.report.result.fields import to_json_values
+from loadgen.report.result.series import RunBrief
 from loadgen.runner import run
 from loadgen.runner.coordinator import open_participant
 from loadgen.runner.run_result import Result

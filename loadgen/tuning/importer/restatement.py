@@ -11,8 +11,8 @@ from loadgen.analysis.audit.published import Published
 from loadgen.analysis.audit.rules.rates import PARTS, counted
 from loadgen.checks import Check, reasons
 from loadgen.errors import BadInput
-from loadgen.report.result.brief import JUDGED
 from loadgen.report.result.fields import from_json_values
+from loadgen.report.result.series import JUDGED
 
 NAMES = {name: key for key, name in reversed(KEYS.items())}  # the first of two keys is vLLM's
 # Metrics that a rule of the audit removes, with all statistics of a latency.

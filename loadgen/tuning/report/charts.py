@@ -10,9 +10,9 @@ import orjson
 
 from loadgen.core.histogram import Histogram
 from loadgen.errors import BadInput
-from loadgen.report.distribution import percentiles_by_nines
 from loadgen.report.html import Bars, Chart, Curve, Dots, Drawing, Linear, Names, Nines, Panel
 from loadgen.report.html.charts.chart import BarLook, Look
+from loadgen.report.result.latencies import percentiles_by_nines
 from loadgen.tuning.execute.arm_result import ArmResult, WorkloadResult
 from loadgen.tuning.execute.trial import WorkloadRun
 from loadgen.tuning.report.report_model import ReportModel
