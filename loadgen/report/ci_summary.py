@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadgen.report import gate, html, junit, latency_table, load_line, run_page, verdict_lines
+from loadgen.report import gate, html, junit, load_line, run_page
 from loadgen.report.html import Block, Document, Heading, Items, Note, Paragraph, Span, Table, Tone
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
-from loadgen.report.run_page import run, verdict
+from loadgen.report.run_page import run
+from loadgen.report.sections import latencies, verdict
 from loadgen.report.summary_line import summary_line
 from loadgen.util.number_format import four_digits, three_digits
 
@@ -48,7 +49,7 @@ def opening(result: RunResult) -> Iterator[Block]:
     """Write the answer, the load and the banners of a run."""
     yield Paragraph.of(Span(summary_line(result), Tone.STRONG))
     yield Paragraph.of(load_line.full_text(result))
-    for banner in verdict_lines.banners(result):
+    for banner in verdict.banners(result):
         yield Note("warning", banner, ())
 
 
@@ -94,14 +95,12 @@ def _latencies(result: RunResult) -> tuple[Table, bool]:
     Returns:
         The table, and whether percentiles of few requests are marked in it.
     """
-    columns, rows = latency_table.statistics(result), []
-    for name, title in latency_table.measured(result):
+    columns, rows = latencies.statistics(result), []
+    for name, title in latencies.measured(result):
         values = result.latency_ms.named(name)
-        requests = latency_table.request_count(name, result)
-        shown = [
-            three_digits(values.statistic_ms(column)) + latency_table.few_mark(column, requests) for column in columns
-        ]
-        errors = latency_table.client_errors(name, result)
+        requests = latencies.request_count(name, result)
+        shown = [three_digits(values.statistic_ms(column)) + latencies.few_mark(column, requests) for column in columns]
+        errors = latencies.client_errors(name, result)
         known = [error for column in columns if (error := errors.get(column)) is not None]
         rows.append((title, *shown, four_digits(max(known, default=None))))
     table = Table.of(("Latency (ms)", *columns, "client error at most"), rows, text_columns=1)

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from loadgen.metrics.failures import Failures
-from loadgen.report import verdict_lines
 from loadgen.report.result import RunResult
 from loadgen.report.summary_line import failures_by_outcome, has_failed
 from loadgen.util.number_format import plural
@@ -48,5 +47,5 @@ def _demands(result: RunResult) -> Iterator[Demand]:
     found += "" if gone is None else f"; no answer from {gone:.1f} s on"
     most = f"{100 * settings.max_error_rate:.4g}%"
     yield Demand(f"failed requests <= {most}", not has_failed(result) and gone is None, found)
-    for row, line in zip(result.slo, verdict_lines.slo_lines(result), strict=True):
+    for row, line in zip(result.slo, verdict.slo_lines(result), strict=True):
         yield Demand(row.limit, None if verdict == "INVALID" else row.met, line.partition(": ")[2])

@@ -76,10 +76,11 @@ def _tokens(result: RunResult) -> Iterator[str]:
         if prompts is not None:
             yield f"{prompts / ok:.0f} tokens{_range(result, 'input_tokens')} on average"
         return
-    answers, asked = tokens.output_tokens, tokens.planned_output_tokens
-    shorter = abs(asked - answers) > SAME * asked
+    answers, requested = tokens.output_tokens, tokens.planned_output_tokens
+    differs = abs(requested - answers) > SAME * requested
     of_prompts = "" if prompts is None else f"{prompts / ok:.0f} tokens in{_range(result, 'input_tokens')} and "
-    out = f"{answers / ok:.0f}{f' (asked: {asked / ok:.0f})' * shorter} out{_range(result, 'output_tokens')}"
+    beside = f" (asked: {requested / ok:.0f})" if differs else ""
+    out = f"{answers / ok:.0f}{beside} out{_range(result, 'output_tokens')}"
     yield f"{of_prompts}{out} on average"
 
 

@@ -45,7 +45,7 @@ def _aligned(columns: Sequence[Column]) -> Iterator[str]:
     shown = []
     for number, column in enumerate(columns):
         marked = column.has_numbers and any(cell.endswith((MARK, " ")) for cell in column.cells)
-        cells = [column.head + " " * marked, *column.cells]
+        cells = [f"{column.head} " if marked else column.head, *column.cells]
         width = max(map(len, cells))
         right = column.has_numbers or not number
         shown.append([f"{cell:>{width}}" if right else f"{cell:<{width}}" for cell in cells])

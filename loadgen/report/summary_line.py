@@ -9,9 +9,9 @@ from enum import IntEnum
 from loadgen.config import slo
 from loadgen.core.outcome import NO_FAILURES
 from loadgen.metrics.failures import Failures
-from loadgen.report.latency_table import client_errors
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import all_met
+from loadgen.report.sections.latencies import client_errors
 from loadgen.util.number_format import first_of, latency_unit, plural, rounded_up, three_digits
 from loadgen.util.terminal_text import PLAIN, Screen, display_width, printable, wrap
 

@@ -6,7 +6,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics import parted_recorder
 from loadgen.report.html import Heading, Table
-from loadgen.report.run_page import groups
+from loadgen.report.sections import groups
 from tests.helpers import saved_json
 from tests.helpers.run_facts import START, failed, result, steady
 from tests.helpers.saved_json import render

@@ -3,13 +3,13 @@
 import pytest
 
 from loadgen.config.settings import RunSettings
-from loadgen.report.request_lines import lines
+from loadgen.report.sections.outcomes import body_lines
 from tests.helpers import saved_json
 from tests.helpers.run_facts import result, steady
 
 
 def told(**options):
-    return list(lines(saved_json.result(result([steady(0)], RunSettings(**options)))))
+    return list(body_lines(saved_json.result(result([steady(0)], RunSettings(**options)))))
 
 
 def test_a_penalty_that_vllm_would_have_sent_is_named():

@@ -1,28 +1,36 @@
-"""Server metrics: what servers and GPUs reported, as lines of a report."""
+"""Server: its prefix cache, and what servers and GPUs reported, beside what was measured."""
 
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
+from loadgen.config.cache import AS_IS, COLD, SALTED
+from loadgen.report.html import Block, Paragraph, Table
 from loadgen.report.result import RunResult
-from loadgen.report.result.server import GpuLevels, MetricsSource, ServerMetrics
+from loadgen.report.result.server import GpuLevels, MetricsSource, PrefixCache, ServerMetrics
+from loadgen.report.sections import groups
 from loadgen.util.number_format import UNKNOWN, fixed, percent, plural
 
 HEADINGS = ("server", "loadgen")
+NO_METRICS = "No server metrics: --server-metrics was off, or the server has no metrics that are known."
+UNKNOWN_METRICS = "Server metrics are unknown: the run was killed before its end."
 
 
-def lines(result: RunResult) -> Iterator[str]:
+def metric_lines(result: RunResult) -> Iterator[str]:
     """Write the block of the console report; nothing where there are no metrics."""
     metrics = result.server
     if metrics is None:
         return
     if metrics.missing:
-        yield missing_servers(metrics.missing)
+        yield _missing_servers(metrics.missing)
     if metrics.sources:
-        yield heading(metrics.sources)
+        yield _heading(metrics.sources)
         if rows := table(result, metrics):
-            yield from _aligned(rows)
+            rows.insert(0, ("", *HEADINGS))
+            names, theirs, ours = (max(len(row[column]) for row in rows) for column in range(3))
+            for what, server, client in rows:
+                yield f"  {what:<{names}}  {server:>{theirs}}  {client:>{ours}}".rstrip()
     if metrics.gpus:
-        yield gpu_summary(metrics.gpu_levels)
+        yield _gpu_summary(metrics.gpu_levels)
 
 
 def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str]]:
@@ -36,8 +44,8 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
     if ttft is not None:
         theirs, ours = ttft.server, ttft.ours
         rows.append(("TTFT mean, ms from sent", fixed(theirs.mean), fixed(ours.mean)))
-        rows.append(("TTFT p50, ms from sent", bucket(theirs.p50), fixed(ours.p50)))
-        rows.append(("TTFT p99, ms from sent", bucket(theirs.p99), fixed(ours.p99)))
+        rows.append(("TTFT p50, ms from sent", _bucket(theirs.p50), fixed(ours.p50)))
+        rows.append(("TTFT p99, ms from sent", _bucket(theirs.p99), fixed(ours.p99)))
     left = result.departures
     never_sent = result.cancelled.never_sent + result.never_due + (left.never_sent if left else 0)
     ended = sum(result.outcomes.values()) - never_sent
@@ -71,23 +79,56 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
     return rows
 
 
-def calls(result: RunResult) -> Iterator[str]:
+def call_lines(result: RunResult) -> Iterator[str]:
     """Name the calls to the servers beside the load that succeeded; nothing where there are none."""
     paths: dict[str, list[str]] = {}
     for call in result.server_calls:
         path = urlsplit(call.url).path
         if call.error is None and path not in paths.setdefault(call.moment, []):
             paths[call.moment].append(path)
-    if told := [f"{' and '.join(each)} {moment} the run" for moment, each in paths.items() if each]:
-        yield f"Calls to the server: {', '.join(told)}"
+    if calls := [f"{' and '.join(names)} {moment} the run" for moment, names in paths.items() if names]:
+        yield f"Calls to the server: {', '.join(calls)}"
 
 
-def missing_servers(missing: list[str]) -> str:
+def cache_lines(result: RunResult) -> Iterator[str]:
+    """Write what was done to the cache, what it gave back, and what it could; nothing where none of it is known."""
+    cache = result.prefix_cache
+    if cache is None or (cache.protocol == AS_IS and cache.hit_rate is None):
+        return
+    hits = "the server does not say what it found there"
+    if cache.hit_rate is not None:
+        hits = f"{percent(cache.hit_rate, 1)} of the input came from it, by {cache.hit_rate_from}"
+    yield f"Prefix cache: {_cache_state(cache)}; {hits}; {_best_hits(cache)}"
+
+
+def blocks(result: RunResult) -> Iterator[Block]:
+    """Write the targets, the prefix cache, then the metrics of the server, or that there are none."""
+    if result.targets:
+        balance, clock = result.provenance.settings.balance, result.latency_from
+        about = f"{len(result.targets)} targets shared the requests ({balance}); latencies are counted from {clock}."
+        yield Paragraph.of(about)
+        yield groups.block_table(groups.targets(result))
+    for text in cache_lines(result):
+        yield Paragraph.of(f"{text}.")
+    metrics = result.server
+    if metrics is None:
+        yield Paragraph.of(NO_METRICS if result.client.wall_s is not None else UNKNOWN_METRICS)
+        return
+    if metrics.missing:
+        yield Paragraph.of(_missing_servers(metrics.missing))
+    if metrics.sources:
+        yield Paragraph.of(_heading(metrics.sources))
+        yield Table.of(("", *HEADINGS), table(result, metrics), text_columns=1)
+    if metrics.gpus:
+        yield Paragraph.of(f"{_gpu_summary(metrics.gpu_levels)}.")
+
+
+def _missing_servers(missing: list[str]) -> str:
     """Name the servers without metrics, where others have some."""
     return f"No server metrics from {', '.join(missing)}: the metrics of the other servers do not cover the whole run."
 
 
-def heading(sources: list[MetricsSource]) -> str:
+def _heading(sources: list[MetricsSource]) -> str:
     """Name the sources, and how often they were scraped."""
     scrapes = sum(len(source.failed) for source in sources)
     failed = sum(why is not None for source in sources for why in source.failed)
@@ -95,7 +136,7 @@ def heading(sources: list[MetricsSource]) -> str:
     return f"Server metrics ({where}; {plural(scrapes, 'scrape')}" + (f", {failed} failed):" if failed else "):")
 
 
-def bucket(ends: list[float | None] | None) -> str:
+def _bucket(ends: list[float | None] | None) -> str:
     """Write a percentile of which only the bucket is known."""
     match ends:
         case [low, None]:
@@ -105,7 +146,7 @@ def bucket(ends: list[float | None] | None) -> str:
     return UNKNOWN
 
 
-def gpu_summary(levels: list[GpuLevels]) -> str:
+def _gpu_summary(levels: list[GpuLevels]) -> str:
     """Sum up the GPUs in a line."""
     parts = []
     if power := _known(gpu.power_w.mean for gpu in levels):
@@ -123,8 +164,22 @@ def _known(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def _aligned(rows: list[tuple[str, str, str]]) -> Iterator[str]:
-    own = [("", *HEADINGS), *rows]
-    names, theirs, ours = (max(len(row[column]) for row in own) for column in range(3))
-    for what, server, client in own:
-        yield f"  {what:<{names}}  {server:>{theirs}}  {client:>{ours}}".rstrip()
+def _cache_state(cache: PrefixCache) -> str:
+    if cache.protocol == AS_IS:
+        return "as it was"
+    if cache.protocol == COLD:
+        return "cold, emptied before the clock started"
+    if cache.protocol == SALTED:
+        return f"salted ({cache.salt})"
+    prompts = {"prefix": "distinct prefixes", "prompt": "distinct prompts"}[cache.warmed_by or "prompt"]
+    return f"warm, {cache.warm_requests or 0} {prompts} sent before, {plural(cache.warmed or 0, 'request')} ok"
+
+
+def _best_hits(cache: PrefixCache) -> str:
+    if cache.best_hit_rate is None:
+        return f"at best: unknown, since {cache.best_unknown}"
+    size = plural(cache.block_size or 0, "token")
+    template = ""
+    if cache.unpredicted_share:
+        template = f", without the {percent(cache.unpredicted_share, 1)} of the input that its chat template added"
+    return f"at best: {percent(cache.best_hit_rate, 1)} in blocks of {size} ({cache.block_size_from}){template}"

@@ -1,12 +1,13 @@
-"""Group tables: what became of the requests of each target, class, phase of a load profile, and turn of sessions."""
+"""Groups: what became of the requests of each target, class, phase of a load profile, and turn of sessions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from loadgen.report.latency_table import few_mark
+from loadgen.report.html import Block, Heading, Paragraph, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.latencies import Latencies
 from loadgen.report.result.request_groups import PhaseResult, RequestGroup
+from loadgen.report.sections.latencies import few_mark
 from loadgen.util.number_format import duration, fixed, percent
 
 MAX_TURNS = 20  # rows of the table of turns on the console
@@ -56,14 +57,14 @@ def tables(result: RunResult) -> Iterator[str]:
     if result.phases:
         yield f"Phases; {clock}"
         yield from phases(result).lines()
-        yield from recoveries(result)
+        yield from _recoveries(result)
         yield ""
     if result.turns:
         yield f"Turns; {clock}"
         yield from turns(result, MAX_TURNS).lines()
         if len(result.turns) > MAX_TURNS:
             yield f"and {len(result.turns) - MAX_TURNS} more turns in the JSON (loadgen.turns)"
-        yield sessions_line(result)
+        yield _sessions_line(result)
         yield ""
 
 
@@ -109,6 +110,32 @@ def turns(result: RunResult, most: int | None = None) -> GroupTable:
     return _groups(result, "turn", [(str(turn.turn), turn) for turn in result.turns[:most]], {})
 
 
+def metrics(result: RunResult) -> tuple[str, ...]:
+    """Name the main latencies, without a clock: E2EL alone where answers have no tokens."""
+    return ("ttft", "tpot", "e2el") if result.streams else ("e2el",)
+
+
+def blocks(result: RunResult) -> Iterator[Block]:
+    """Write a row for each class, phase and turn; nothing where a run has none of them."""
+    if result.classes:
+        yield Heading(2, "Classes")
+        yield block_table(classes(result))
+    if result.phases:
+        yield Heading(2, "Phases")
+        yield block_table(phases(result))
+        yield from (Paragraph.of(f"{text}.") for text in _recoveries(result))
+    if result.turns:
+        yield Heading(2, "Sessions")
+        yield Paragraph.of(f"{_sessions_line(result)}.")
+        yield block_table(turns(result))
+
+
+def block_table(of: GroupTable) -> Table:
+    """Write a row for each group, as a block of a page."""
+    head = (of.head, *of.columns, *(f"{metric.upper()} p50 / p99, ms" for metric in of.metrics))
+    return Table.of(head, ((name, *cells, *latencies) for name, cells, latencies in of.rows), text_columns=1)
+
+
 def _groups(
     result: RunResult, head: str, groups: Sequence[tuple[str, RequestGroup]], further: Mapping[str, int]
 ) -> GroupTable:
@@ -136,14 +163,14 @@ def _groups(
     return GroupTable(head, columns, metrics(result), rows)
 
 
-def recoveries(result: RunResult) -> Iterator[str]:
+def _recoveries(result: RunResult) -> Iterator[str]:
     """Write when the backlog of each burst had gone."""
     for phase in result.phases:
         if phase.recovered_after_s is not None:
             yield f"Backlog recovered {phase.recovered_after_s:.3g} s after the burst (phase {phase.load})"
 
 
-def sessions_line(result: RunResult) -> str:
+def _sessions_line(result: RunResult) -> str:
     """Describe the sessions as wholes; empty without any."""
     sessions = result.sessions
     if sessions is None:
@@ -154,11 +181,6 @@ def sessions_line(result: RunResult) -> str:
     for title, ms in (("median time", sessions.time_ms.p50), ("p99", sessions.time_ms.p99)):
         text += "" if ms is None else f", {title} of a session {duration(ms / 1000)}"
     return text
-
-
-def metrics(result: RunResult) -> tuple[str, ...]:
-    """Name the main latencies, without a clock: E2EL alone where answers have no tokens."""
-    return ("ttft", "tpot", "e2el") if result.streams else ("e2el",)
 
 
 def _distributions(latencies: Latencies, result: RunResult) -> list[str]:

@@ -1,4 +1,4 @@
-"""The table of latencies: its rows, columns and marks."""
+"""Latencies: the table of latencies, its columns, marks and notes."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,8 +7,10 @@ from loadgen.checks.distortion import GAPS_BELOW_50_US, READ_TOGETHER
 from loadgen.checks.workload import TOKENS_PER_EVENT
 from loadgen.config.slo import LATENCY_METRICS
 from loadgen.metrics.snapshot import DISTRIBUTIONS, LATENCIES, requests_of
+from loadgen.report.html import Block, Items, Paragraph, Span, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.latencies import Distribution, Errors
+from loadgen.report.sections.glossary import term
 from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import bounds, fixed, four_digits
 
@@ -17,6 +19,7 @@ TOKEN_ROWS = {"ttft", "ttfo", "tpot", "itl", "icl"}  # rows that answers in one 
 # The checks that find several tokens in one event, or several events sent at once.
 BUNDLING = (TOKENS_PER_EVENT, GAPS_BELOW_50_US, READ_TOGETHER)
 FEW_REQUESTS = "* few requests; 99 % confidence interval if requests are independent, in ms"
+HEADLINE_COLUMNS = ("p50", "p99")  # columns that are seen where there is no room for all
 WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
 
 
@@ -35,7 +38,10 @@ def notes(result: RunResult) -> Iterator[str]:
     for name, title in named:
         if error := large_client_errors(name, result, columns):
             yield f"{title}: {error}"
-    if intervals := [each for name, title in named for each in interval_text(name, title, result)]:
+    intervals = []
+    for name, title in named:
+        intervals += _interval_text(name, title, result)
+    if intervals:
         yield f"{FEW_REQUESTS}: {', '.join(intervals)}"
     if not result.streams:
         return
@@ -43,14 +49,23 @@ def notes(result: RunResult) -> Iterator[str]:
     yield from _bundles(result)
 
 
-def _bundles(result: RunResult) -> Iterator[str]:
-    """Say why gaps between events are not gaps between tokens, where they are not."""
-    tokens = result.tokens
-    bundled = tokens.output_tokens - tokens.hidden_tokens > tokens.token_events
-    values = {check.name: check.value for check in result.checks if check.ok is False}
-    reasons = [values[name] for name in BUNDLING if name in values and (bundled or name != TOKENS_PER_EVENT)]
-    if reasons:
-        yield f"  ICL is between groups of tokens here; 1000 / ICL is not the tok/s of a user: {'; '.join(reasons)}"
+def blocks(result: RunResult) -> Iterator[Block]:
+    """Write every latency: percentiles, mean and maximum, and the intervals of those that are of few values."""
+    names = statistics(result)
+    columns = [*HEADLINE_COLUMNS, *(name for name in names if name not in HEADLINE_COLUMNS)]
+    rows, intervals, errors = list[list[Span | str]](), list[str](), list[str]()
+    for name, title in distributions(result):
+        distribution, requests = result.latency_ms.named(name), request_count(name, result)
+        cells = [f"{four_digits(distribution.statistic_ms(column))}{few_mark(column, requests)}" for column in columns]
+        rows.append([term(name, title), *cells, str(distribution.count)])
+        intervals += _interval_text(name, title, result)
+        if error := large_client_errors(name, result, names):
+            errors.append(f"{title}: {error}")
+    yield Table.of(("Latency (ms)", *columns, "count"), rows, text_columns=1)
+    if intervals:
+        yield Paragraph.of(f"{FEW_REQUESTS}: {', '.join(intervals)}.")
+    if errors:
+        yield Items.of(errors)
 
 
 def statistics(result: RunResult) -> list[str]:
@@ -80,15 +95,42 @@ def measured(result: RunResult) -> Iterator[tuple[str, str]]:
             yield name, title
 
 
-def interval_text(name: str, title: str, result: RunResult) -> Iterator[str]:
-    """Write the interval of the highest marked percentile in a row; of one clock alone, and not of waits."""
-    if name.endswith(("_due", "_sent")) and not name.endswith(result.latency_from):
-        return
-    intervals = result.intervals_ms.named(name)
-    marked = [column for column in intervals if few_mark(column, request_count(name, result))]
-    for column in marked[-1:]:
-        low, high = intervals[column]
-        yield f"{title} {column} {bounds(low, high, fixed, '>= {}', '<= {}')}"
+def client_errors(name: str, result: RunResult) -> Errors:
+    """Look up the client error of each statistic of a latency, ms; empty if it is unknown."""
+    return {} if result.client_error_ms is None else result.client_error_ms.named(name)
+
+
+def large_client_errors(name: str, result: RunResult, statistics: Sequence[str]) -> str:
+    """Say how far the client may have moved statistics of a latency, where that is more than the verdict allows."""
+    if name not in LATENCIES:
+        return ""
+    values, errors = result.latency_ms.named(name), client_errors(name, result)
+    beyond = [
+        f"{four_digits(error)} at {statistic}"
+        for statistic in statistics
+        if (error := errors.get(statistic)) is not None and error > allowed_ms(values.statistic_ms(statistic) or 0.0)
+    ]
+    return f"client at most {', '.join(beyond)}" if beyond else ""
+
+
+def request_count(name: str, result: RunResult) -> int:
+    """Count the requests that the values of a distribution come from."""
+    return requests_of(name, lambda latency: result.latency_ms.named(latency).count)
+
+
+def few_mark(column: str, requests: int) -> str:
+    """Mark a percentile of too few requests with a star."""
+    return "*" if column.startswith("p") and 0 < requests < least_samples(float(column[1:])) else ""
+
+
+def _bundles(result: RunResult) -> Iterator[str]:
+    """Say why gaps between events are not gaps between tokens, where they are not."""
+    tokens = result.tokens
+    bundled = tokens.output_tokens - tokens.hidden_tokens > tokens.token_events
+    values = {check.name: check.value for check in result.checks if check.ok is False}
+    reasons = [values[name] for name in BUNDLING if name in values and (bundled or name != TOKENS_PER_EVENT)]
+    if reasons:
+        yield f"  ICL is between groups of tokens here; 1000 / ICL is not the tok/s of a user: {'; '.join(reasons)}"
 
 
 def _redundant(result: RunResult) -> set[str]:
@@ -114,29 +156,12 @@ def _row(title: str, distribution: Distribution, columns: list[str], requests: i
     return line
 
 
-def client_errors(name: str, result: RunResult) -> Errors:
-    """Look up the client error of each statistic of a latency, ms; empty if it is unknown."""
-    return {} if result.client_error_ms is None else result.client_error_ms.named(name)
-
-
-def large_client_errors(name: str, result: RunResult, statistics: Sequence[str]) -> str:
-    """Say how far the client may have moved statistics of a latency, where that is more than the verdict allows."""
-    if name not in LATENCIES:
-        return ""
-    values, errors = result.latency_ms.named(name), client_errors(name, result)
-    beyond = [
-        f"{four_digits(error)} at {statistic}"
-        for statistic in statistics
-        if (error := errors.get(statistic)) is not None and error > allowed_ms(values.statistic_ms(statistic) or 0.0)
-    ]
-    return f"client at most {', '.join(beyond)}" if beyond else ""
-
-
-def request_count(name: str, result: RunResult) -> int:
-    """Count the requests that the values of a distribution come from."""
-    return requests_of(name, lambda each: result.latency_ms.named(each).count)
-
-
-def few_mark(column: str, requests: int) -> str:
-    """Mark a percentile of too few requests with a star."""
-    return "*" if column.startswith("p") and 0 < requests < least_samples(float(column[1:])) else ""
+def _interval_text(name: str, title: str, result: RunResult) -> Iterator[str]:
+    """Write the interval of the highest marked percentile in a row; of one clock alone, and not of waits."""
+    if name.endswith(("_due", "_sent")) and not name.endswith(result.latency_from):
+        return
+    intervals = result.intervals_ms.named(name)
+    marked = [column for column in intervals if few_mark(column, request_count(name, result))]
+    for column in marked[-1:]:
+        low, high = intervals[column]
+        yield f"{title} {column} {bounds(low, high, fixed, '>= {}', '<= {}')}"

@@ -1,11 +1,14 @@
-"""Token lines: token counts, their sources, and rates, as lines of a report."""
+"""Tokens: their counts, the sources of the counts, rates, and efficiency."""
 
 from collections.abc import Iterator
 
+from loadgen.report.html import Block, Items, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.rates import SteadyState
 from loadgen.report.result.tokens import OVER_SAMPLE, Tokens
 from loadgen.util.number_format import fixed, percent, plural
+
+FULL = 0.999  # coverage of the power's readings that needs no remark
 
 
 def rows_left_out(result: RunResult) -> Iterator[str]:
@@ -24,7 +27,7 @@ def token_counts(result: RunResult) -> Iterator[str]:
         f" ({plural(tokens.reasoning_events, 'reasoning event')})" if tokens.reasoning_events else ""
     )
     if result.streams:
-        yield from count_differences(result)
+        yield from _count_differences(result)
     else:
         yield "Each answer came in one piece (--disable-stream): its tokens have no times"
     yield from structured_output(result)
@@ -32,14 +35,70 @@ def token_counts(result: RunResult) -> Iterator[str]:
 
 def structured_output(result: RunResult) -> Iterator[str]:
     """Write how many of the answers that were to be JSON are, and how many match their schema."""
-    found = result.structured_output
-    if found is None:
+    output = result.structured_output
+    if output is None:
         return
-    checked = f"{found.matching} of {found.checked} match their schema" if found.checked else "no schema was checked"
-    yield f"Structured output: {found.json} of {found.answers} answers are JSON, {checked}"
+    checked = f"{output.matching} of {output.checked} match their schema" if output.checked else "no schema was checked"
+    yield f"Structured output: {output.json} of {output.answers} answers are JSON, {checked}"
 
 
-def count_differences(result: RunResult) -> Iterator[str]:
+def rates(result: RunResult) -> Iterator[str]:
+    """Write the rates that vLLM's block does not have."""
+    rates = result.rates
+    if (state := result.numbers.steady_state) is not None:
+        yield _steady_state(state)
+    elif rates.steady_output_tokens_per_s is not None:
+        steady = fixed(rates.steady_output_tokens_per_s, 2, "tok/s")
+        yield f"Steady output throughput, without ramp and tail: {steady}"
+    if rates.uncached_input_tokens_per_s is not None:
+        yield f"Uncached input throughput: {fixed(rates.uncached_input_tokens_per_s, 2, 'tok/s')}"
+    if rates.good_share is not None:
+        goodput = fixed(rates.goodput_requests_per_s, 2, "req/s")
+        yield f"Goodput from {result.latency_from}: {goodput}, {percent(rates.good_share, 2)} of all requests"
+
+
+def efficiency(result: RunResult) -> Iterator[str]:
+    """Write the speed for a user and per GPU; energy and cost only where they were measured or asked for."""
+    figures = result.efficiency
+    if figures is None:
+        return
+    if figures.output_tokens_per_s_per_user is not None:
+        yield f"Interactivity: {fixed(figures.output_tokens_per_s_per_user, 2)} tok/s for a user (1 / median TPOT)"
+    if figures.gpus is not None:
+        output, total = fixed(figures.output_tokens_per_s_per_gpu, 2), fixed(figures.total_tokens_per_s_per_gpu, 2)
+        yield f"Per GPU ({plural(figures.gpus, 'GPU')}): {output} output tok/s, {total} total tok/s"
+    if figures.energy_j is not None:
+        share = figures.energy_coverage or 0.0
+        covered = "" if share >= FULL else f", power read in {percent(share)} of the time"
+        output, total = fixed(figures.joules_per_output_token, 4), fixed(figures.joules_per_token, 4)
+        yield f"Energy: {fixed(figures.energy_j, 1)} J; {output} J per output token, {total} J per token{covered}"
+    if figures.cost_per_million_output_tokens is not None:
+        output, total = fixed(figures.cost_per_million_output_tokens, 4), fixed(figures.cost_per_million_tokens, 4)
+        yield f"Cost: {output} per million output tokens, {total} per million tokens"
+    elif result.provenance.settings.gpu_hour_price is not None:
+        yield "Cost: not known, since the number of GPUs is not; give --gpus"
+
+
+def blocks(result: RunResult) -> Iterator[Block]:
+    """Write the tokens that were planned, counted and streamed, and how they differ."""
+    tokens = result.tokens
+    rows = {
+        "input, as the data set planned it": tokens.planned_input_tokens,
+        "input, as the server was expected to count it": tokens.predicted_server_input_tokens,
+        "input, as it was counted": None if tokens.unknown_input else tokens.input_tokens,
+        "of that, from the server's prefix cache": tokens.cached_tokens if tokens.cached_counted else None,
+        "output, as it was asked for": tokens.planned_output_tokens,
+        f"output, counted by {tokens.output_counted_by}": tokens.output_tokens,
+        "events with tokens": tokens.token_events,
+        "events with tokens of failed requests, not counted above": tokens.lost_token_events or None,
+    }
+    shown = ((what, f"{count}") for what, count in rows.items() if count is not None)
+    yield Table.of(("of requests that are ok", "tokens"), shown, text_columns=1)
+    if differences := list(_count_differences(result)):
+        yield Items.of(differences)
+
+
+def _count_differences(result: RunResult) -> Iterator[str]:
     """Write how count and stream differ, and what TPOT is over all tokens."""
     tokens = result.tokens
     if tokens.unseen_tokens or tokens.surplus_events:
@@ -76,21 +135,6 @@ def _hidden(tokens: Tokens) -> Iterator[str]:
         )
     if tokens.tpot_over == OVER_SAMPLE:
         yield f"  TPOT is over the streamed tokens of these answers alone, as --tokenizer counts them; {block}"
-
-
-def rates(result: RunResult) -> Iterator[str]:
-    """Write the rates that vLLM's block does not have."""
-    rates = result.rates
-    if (state := result.numbers.steady_state) is not None:
-        yield _steady_state(state)
-    elif rates.steady_output_tokens_per_s is not None:
-        steady = fixed(rates.steady_output_tokens_per_s, 2, "tok/s")
-        yield f"Steady output throughput, without ramp and tail: {steady}"
-    if rates.uncached_input_tokens_per_s is not None:
-        yield f"Uncached input throughput: {fixed(rates.uncached_input_tokens_per_s, 2, 'tok/s')}"
-    if rates.good_share is not None:
-        goodput = fixed(rates.goodput_requests_per_s, 2, "req/s")
-        yield f"Goodput from {result.latency_from}: {goodput}, {percent(rates.good_share, 2)} of all requests"
 
 
 def _steady_state(state: SteadyState) -> str:
