@@ -2,8 +2,7 @@
 
 from loadgen.report import series
 from loadgen.report.console import render
-from loadgen.report.file_names import series_path
-from loadgen.report.files import opener_for, save, save_junit, save_markdown, save_page
+from loadgen.report.files import opener_for, save, save_junit, save_markdown, save_page, series_path
 from loadgen.report.json_file import from_dict, load, to_json, write_json
 from loadgen.report.result import RunResult
 from loadgen.report.sections.verdict import describe_misses

@@ -23,11 +23,13 @@ def text_of_settings(settings: RunSettings) -> str:
 def full_text(result: RunResult) -> str:
     """Describe requests, prompts, data set, arrivals, how long the run took, and the label."""
     settings = result.provenance.settings
+    prompts = result.provenance.saved_prompts
+    images = f"{prompts['images'] / prompts['requests']:.1f} images each" if prompts.get("images") else ""
     parts = [
         _requests(result),
         *_tokens(result),
         _data_sets(result),
-        _images(result),
+        images,
         _classes(result),
         _arrivals(result),
         cap(settings),
@@ -86,13 +88,8 @@ def _tokens(result: RunResult) -> Iterator[str]:
 
 def _data_sets(result: RunResult) -> str:
     settings = result.provenance.settings
-    names = dict.fromkeys(settings.of_class(one).dataset_name for one in settings.request_classes)
+    names = dict.fromkeys(settings.of_class(request_class).dataset_name for request_class in settings.request_classes)
     return f"data sets {', '.join(names)}" if len(names) > 1 else f"data set {next(iter(names), settings.dataset_name)}"
-
-
-def _images(result: RunResult) -> str:
-    prompts = result.provenance.saved_prompts
-    return f"{prompts['images'] / prompts['requests']:.1f} images each" if prompts.get("images") else ""
 
 
 def _classes(result: RunResult) -> str:

@@ -28,8 +28,8 @@ def add_conclusions(series: Series) -> None:
     """Set the knee and the notes of a series, which follow from all of its points."""
     best = knee_candidate(series.points) if series.kind == "sweep" else None
     series.knee = best.level if best is not None and not is_highest_level(best, series.points) else None
-    hashes = (each.result.findings.prompts_sha256 for each in series.points)
-    prompts = [each for each in hashes if each is not None]
+    hashes = (point.result.findings.prompts_sha256 for point in series.points)
+    prompts = [sha256 for sha256 in hashes if sha256 is not None]
     repeated = [REPEATED] if len(set(prompts)) < len(prompts) else []
     series.notes = list(dict.fromkeys(series.notes + repeated))
 
@@ -73,14 +73,14 @@ def knee_candidate(points: Sequence[Point]) -> Point | None:
     Returns:
         None where there are fewer than three levels, or one has no throughput or no latency.
     """
-    found = _judgeable(points)
-    if len({each.level for each in found}) < 3 or not all(map(_power, found)):
+    judgeable = _judgeable(points)
+    if len({point.level for point in judgeable}) < 3 or not all(map(_power, judgeable)):
         return None
-    return max(found, key=_power)
+    return max(judgeable, key=_power)
 
 
 def _judgeable(points: Sequence[Point]) -> list[Point]:
-    return [each for each in points if each.level != "inf" and each.verdict != "INVALID"]
+    return [point for point in points if point.level != "inf" and point.verdict != "INVALID"]
 
 
 def is_highest_level(best: Point, points: Sequence[Point]) -> bool:
@@ -88,14 +88,14 @@ def is_highest_level(best: Point, points: Sequence[Point]) -> bool:
     return level_of(best) == max(map(level_of, _judgeable(points)))
 
 
-def _power(each: Point) -> float:
-    e2el, throughput = each.latency_ms.e2el_mean, each.result.numbers.output_throughput
+def _power(point: Point) -> float:
+    e2el, throughput = point.latency_ms.e2el_mean, point.result.numbers.output_throughput
     return throughput / e2el if e2el and throughput else 0.0
 
 
-def level_of(each: Point) -> float:
-    """The level of a point as a number; "inf" is the highest."""
-    return float(each.level)
+def level_of(point: Point) -> float:
+    """Return the level of a point as a number; "inf" is the highest."""
+    return float(point.level)
 
 
 def level_text(level: float | str) -> str:

@@ -87,10 +87,10 @@ def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequen
 
 def _known(title: str, rows: Mapping[str, tuple[str, str]], result: Mapping[str, Any]) -> Iterator[str]:
     """Write the rows that are known below a title; nothing where none is."""
-    known = [row(label, value, form) for key, (label, form) in rows.items() if (value := result.get(key)) is not None]
-    if known:
+    lines = [row(label, value, form) for key, (label, form) in rows.items() if (value := result.get(key)) is not None]
+    if lines:
         yield f"{title:-^{WIDTH}}"
-        yield from known
+        yield from lines
 
 
 def row(label: str, value: float | str | None, form: str = ".2f") -> str:

@@ -14,7 +14,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.records.file import RecordWriter
 from loadgen.metrics.records.shards import shard_path
-from loadgen.report import csv_file, from_dict, request_rows, run_rows, to_json
+from loadgen.report import csv_rows, from_dict, to_json
 from loadgen.runner.run_result import from_records
 from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.arrivals import Schedule
@@ -33,8 +33,8 @@ def read(text: str) -> Rows:
 
 
 def run_table(*results: dict[str, Any]) -> Rows:
-    rows = run_rows.rows("r.json", map(from_dict, results))
-    return read("".join(csv_file.lines(run_rows.columns(rows), rows)))
+    rows = csv_rows.run_rows("r.json", map(from_dict, results))
+    return read("".join(csv_rows.lines(csv_rows.run_columns(rows), rows)))
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def recorded(tmp_path: Path) -> Callable[..., Path]:
 
 
 def requests(path: Path) -> Rows:
-    return read("".join(csv_file.lines(request_rows.COLUMNS, request_rows.rows(str(path)))))
+    return read("".join(csv_rows.lines(csv_rows.REQUEST_COLUMNS, csv_rows.request_rows(str(path)))))
 
 
 # -- runs
@@ -65,7 +65,7 @@ def requests(path: Path) -> Rows:
 def test_a_run_is_a_row_of_what_its_result_says() -> None:
     made = result(RUN, RunSettings(slo="ttft_p99<1s"), prompts={"sha256": "ab"})
     (row,) = run_table(made)
-    for name in run_rows.VLLM_COLUMNS:
+    for name in csv_rows.VLLM_COLUMNS:
         assert row[name] == ("" if made[name] is None else str(made[name])), name
     own = made["loadgen"]
     assert float(row["lag_p99_ms"]) == own["latency_ms"]["lag"]["p99"]
@@ -76,10 +76,10 @@ def test_a_run_is_a_row_of_what_its_result_says() -> None:
 
 def test_columns_are_stable_and_extra_ones_come_last() -> None:
     asked = RunSettings(metric_percentiles="50,99.9", metadata=("gpu=H100", "verdict=GOOD"))
-    assert list(run_table(result([]))[0]) == list(run_rows.COLUMNS)
+    assert list(run_table(result([]))[0]) == list(csv_rows.RUN_COLUMNS)
     first, second = run_table(result(RUN), result(RUN, asked))
     further = [f"{p}_{metric}_ms" for metric in ("ttft", "tpot", "itl", "e2el") for p in ("p50", "p99.9")]
-    assert [name for name in first if name not in run_rows.COLUMNS] == [
+    assert [name for name in first if name not in csv_rows.RUN_COLUMNS] == [
         "metadata.gpu",
         "metadata.verdict",
         *further,
@@ -159,7 +159,7 @@ def test_a_request_that_failed_has_what_it_came_to_and_no_pace(recorded: Callabl
 
 def test_an_answer_in_one_piece_has_no_times_of_tokens(recorded: Callable[..., Path]) -> None:
     (row,) = requests(recorded([steady(0)], disable_stream=True))
-    assert [row[name] for name in request_rows.OF_STREAMS] == [""] * len(request_rows.OF_STREAMS)
+    assert [row[name] for name in csv_rows.OF_STREAMS] == [""] * len(csv_rows.OF_STREAMS)
     assert float(row["e2el_sent_ms"]) > 0
 
 
@@ -174,12 +174,12 @@ def test_requests_of_workers_whose_run_came_to_no_end_are_all_there_once(recorde
 
 def test_csv_follows_rfc_4180() -> None:
     rows = [{"a": 'say "no", twice', "b": -1.5, "c": None, "d": True}]
-    assert list(csv_file.lines("abcd", rows)) == ['"a","b","c","d"\r\n', '"say ""no"", twice",-1.5,"","true"\r\n']
+    assert list(csv_rows.lines("abcd", rows)) == ['"a","b","c","d"\r\n', '"say ""no"", twice",-1.5,"","true"\r\n']
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "＝1+1", '=cmd|"/c calc"!A0', "-"])
 def test_a_text_that_a_spreadsheet_would_compute_begins_with_an_apostrophe(text: str) -> None:
-    (row,) = read("".join(csv_file.lines("a", [{"a": text}])))
+    (row,) = read("".join(csv_rows.lines("a", [{"a": text}])))
     assert row["a"] == f"'{text}"
 
 
@@ -248,6 +248,6 @@ def test_the_documents_name_every_column() -> None:
     text = DOCUMENT.read_text()
     runs, _, of_requests = text.partition("### Requests")
     named = set(re.findall(r"`([\w.]+)`", of_requests))
-    assert set(request_rows.COLUMNS) <= named
-    own = {*run_rows.LOADGEN_COLUMNS} - {*run_rows.LATENCY_COLUMNS}
+    assert set(csv_rows.REQUEST_COLUMNS) <= named
+    own = {*csv_rows.LOADGEN_COLUMNS} - {*csv_rows.LATENCY_COLUMNS}
     assert own | {"file", "reasons", "slo_met", "prompts_sha256"} <= set(re.findall(r"`([\w.]+)`", runs))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from loadgen.analysis.compare.row import Conclusion, Row
 from loadgen.analysis.compare.texts import CONFIDENCE_TEXT, SIGNIFICANT, change
 from loadgen.report.html import Chart, Curve, Dots, Linear, Mark, Names, Panel, Whiskers
-from loadgen.report.html.charts.whiskers import WhiskerLook
+from loadgen.report.html.charts.chart import WhiskerLook
 from loadgen.util.number_format import plural
 
 ROW, EDGE = 19, 8  # pixels of a row, and of the space above and below all rows

@@ -146,15 +146,15 @@ def _write(arguments: argparse.Namespace, found: "JudgedComparison") -> None:
     if not (arguments.markdown or arguments.junit or arguments.html or step_summary.wanted()):
         return
     from loadgen.analysis.compare import page
-    from loadgen.report import html, junit
+    from loadgen.report import gate, html
     from loadgen.util.atomic_file import write_atomic
 
     demands = [each.demand for each in found.judgements]
     document = _with_gate(page(found), demands)
-    suite = junit.Suite("compare", document.title, demands)
+    suite = gate.Suite("compare", document.title, demands)
     texts: dict[str, Callable[[], str]] = {
         "markdown": lambda: html.github(document),
-        "junit": lambda: junit.xml([suite]),
+        "junit": lambda: gate.junit_xml([suite]),
         "html": lambda: html.html(document),
     }
     for name, text in texts.items():

@@ -216,17 +216,17 @@ def _junit(found: "Found") -> str:
     Raises:
         BadInput: A file holds a series, whose runs have results of their own.
     """
-    from loadgen.report import RunResult, ci_summary, junit
+    from loadgen.report import RunResult, ci_summary, gate
 
-    def suite(path: str, result: "RunResult | Series") -> junit.Suite | None:
+    def suite(path: str, result: "RunResult | Series") -> gate.Suite | None:
         return ci_summary.suite(result) if isinstance(result, RunResult) else None
 
-    suites: list[junit.Suite] = []
+    suites: list[gate.Suite] = []
     for path, made in _of_each(found, suite):
         if None in made:
             raise BadInput("--junit", f"{path} is a series, which has no gate", "name the results of its runs")
         suites += filter(None, made)
-    return junit.xml(suites)
+    return gate.junit_xml(suites)
 
 
 def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
@@ -236,18 +236,18 @@ def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
         BadInput: Results and records are mixed, or a file cannot be read.
     """
     from loadgen.metrics.records.file import RecordFile
-    from loadgen.report import csv_file, request_rows, run_rows
+    from loadgen.report import csv_rows
 
     records = [path for path in paths if RecordFile.is_one(path)]
     if not records:
         found = [(path, *_read(path, "csv")) for path in paths]
-        made = _of_each(found, lambda path, each: run_rows.rows(path, [each]))
+        made = _of_each(found, lambda path, each: csv_rows.run_rows(path, [each]))
         runs = [row for _, of_file in made for rows in of_file for row in rows]
-        return csv_file.lines(run_rows.columns(runs), runs)
+        return csv_rows.lines(csv_rows.run_columns(runs), runs)
     if results := [path for path in paths if path not in records]:
         problem = f"{records[0]} has a row for each request, {results[0]} one for each run"
         raise BadInput("FILE", problem, "write two CSV files")
-    return csv_file.lines(request_rows.COLUMNS, (row for path in paths for row in request_rows.rows(path)))
+    return csv_rows.lines(csv_rows.REQUEST_COLUMNS, (row for path in paths for row in csv_rows.request_rows(path)))
 
 
 def _emulate(path: str, tool: str, as_json: bool) -> None:

@@ -57,7 +57,7 @@ def prose(text: str) -> Line:
 
 def cell(*lines: Line | Span | str) -> Cell:
     """Make a cell of lines."""
-    return tuple(each if isinstance(each, tuple) else line(each) for each in lines)
+    return tuple(part if isinstance(part, tuple) else line(part) for part in lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Table:
         cls, head: Sequence[str], rows: Iterable[Iterable[Cell | Span | str]], text_columns: int | None = None
     ) -> Self:
         """Make a table; a cell of one line may be its text."""
-        cells = (tuple(each if isinstance(each, tuple) else cell(each) for each in row) for row in rows)
+        cells = (tuple(part if isinstance(part, tuple) else cell(part) for part in row) for row in rows)
         return cls(tuple(head), tuple(cells), text_columns)
 
     @property
@@ -234,15 +234,14 @@ def without_drawings(document: Document) -> Document:
 def _without_drawings(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     kept: list[Block] = []
     for block in reversed(blocks):
-        if isinstance(block, Drawing) or (isinstance(block, Heading) and _is_empty(block, kept)):
+        if isinstance(block, Drawing):
             continue
+        if isinstance(block, Heading):
+            after = kept[-1] if kept else None  # `kept` begins with the last block
+            if after is None or (isinstance(after, Heading) and after.level <= block.level):
+                continue
         kept.append(replace(block, blocks=_without_drawings(block.blocks)) if isinstance(block, Note) else block)
     return tuple(reversed(kept))
-
-
-def _is_empty(heading: Heading, after: Sequence[Block]) -> bool:
-    """Whether nothing stands between a heading and the next one of its level; `after` begins with the last block."""
-    return not after or (isinstance(after[-1], Heading) and after[-1].level <= heading.level)
 
 
 def _flattened(blocks: tuple[Block, ...]) -> Iterator[Block]:

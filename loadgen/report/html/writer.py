@@ -91,21 +91,21 @@ def _template(name: str) -> str:
 
 @cache
 def _environment(*, escape: bool, github: bool = False) -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         undefined=StrictUndefined,
         autoescape=escape,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    environment.filters |= {
         "plain": _plain,
         "code": lambda text: printable_lines(text.rstrip("\n")),
         "text": lambda text: _escaped(_plain(text)),
         "words": lambda parts: "".join(part.text for part in parts),
         "fence": _fence,
         "markdown": partial(_markdown_line, github=github),
-        "markdown_cell": lambda cell: "<br>".join(_markdown_line(each, cell=True, github=github) for each in cell),
+        "markdown_cell": lambda cell: "<br>".join(_markdown_line(line, cell=True, github=github) for line in cell),
         "html": _html_line,
         "html_cell": _html_cell,
         "svg": _svg,
@@ -113,8 +113,8 @@ def _environment(*, escape: bool, github: bool = False) -> Environment:
         "alert": ALERTS.__getitem__,
         "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
     }
-    made.globals["github"] = github
-    return made
+    environment.globals["github"] = github
+    return environment
 
 
 def _plain(text: str) -> str:
@@ -128,7 +128,7 @@ def _escaped(text: str) -> str:
 
 def _fence(text: str) -> str:
     """Make a fence that is longer than any in the text."""
-    return "`" * max([3, *(len(found) + 1 for found in FENCE.findall(text))])
+    return "`" * max([3, *(len(fence) + 1 for fence in FENCE.findall(text))])
 
 
 def _markdown_line(parts: Line, *, cell: bool = False, github: bool = False) -> str:
@@ -193,7 +193,7 @@ def _svg(context: Context, chart: Chart) -> Markup:
 
 def _anchors(document: Document) -> dict[int, str]:
     """Names of the headings by their places: words of their texts, numbered where two are alike."""
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     taken: set[str] = set()
     alike: Counter[str] = Counter()
     for place, block in enumerate(document.blocks):
@@ -203,5 +203,5 @@ def _anchors(document: Document) -> dict[int, str]:
                 alike[first] += 1
                 name = f"{first}-{alike[first] + 1}"
             taken.add(name)
-            found[place] = name
-    return found
+            names[place] = name
+    return names

@@ -99,10 +99,9 @@ def blocks(result: RunResult) -> Iterator[Block]:
         tokens = columns.rates(timeline.output_tokens)
         panels.append(Panel("Output tokens/s", Linear.over("/s", tokens), (columns.steps("output tokens", tokens, 1),)))
     panels += _server(telemetry, columns.ends[-1])
-    about = (
-        f"Over the seconds of the run: requests sent, ended and failed, E2EL{', output tokens' if result.streams else ''}"
-        + (", and the metrics of the server and its GPUs" if telemetry.sources or telemetry.gpus else "")
-    )
+    about = "Over the seconds of the run: requests sent, ended and failed, E2EL"
+    about += ", output tokens" if result.streams else ""
+    about += ", and the metrics of the server and its GPUs" if telemetry.sources or telemetry.gpus else ""
     chart = Chart("The run over time", about, ALONG, columns.scale, tuple(panels), columns.middles)
     yield Drawing("course", chart)
     if any(map(sum, timeline.icl_ms.counts)):

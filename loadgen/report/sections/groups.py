@@ -72,31 +72,32 @@ def targets(result: RunResult) -> GroupTable:
     """Make a row for each target."""
     columns = {"requests": 9, "ok": 8, "failed": 8, "tok/s": 11, "peak": 6}
     rows = []
-    for one in result.targets:
-        cells = (one.requests, one.ok, one.failed, fixed(one.output_throughput, 2), one.max_concurrent_requests)
-        rows.append((one.base_url, [*map(str, cells)], _distributions(one.latency_ms, result)))
+    for target in result.targets:
+        throughput = fixed(target.output_throughput, 2)
+        cells = (target.requests, target.ok, target.failed, throughput, target.max_concurrent_requests)
+        rows.append((target.base_url, [*map(str, cells)], _distributions(target.latency_ms, result)))
     return GroupTable("target", columns, metrics(result), rows)
 
 
 def classes(result: RunResult) -> GroupTable:
     """Make a row for each class, with columns of users who left and of goodput where there are any."""
     columns = {"share": 8, "requests": 9, "ok": 8, "failed": 8, "tok/s": 11}
-    if any(one.left for one in result.classes):
+    if any(part.left for part in result.classes):
         columns["left"] = 8
-    if any(one.good_share is not None for one in result.classes):
+    if any(part.good_share is not None for part in result.classes):
         columns["good"] = 8
     rows = []
-    for one in result.classes:
+    for part in result.classes:
         cells: dict[str, object] = {
-            "share": percent(one.share, 1),
-            "requests": one.requests,
-            "ok": one.ok,
-            "failed": one.failed,
-            "tok/s": fixed(one.output_throughput, 2),
-            "left": one.left,
-            "good": percent(one.good_share, 1),
+            "share": percent(part.share, 1),
+            "requests": part.requests,
+            "ok": part.ok,
+            "failed": part.failed,
+            "tok/s": fixed(part.output_throughput, 2),
+            "left": part.left,
+            "good": percent(part.good_share, 1),
         }
-        rows.append((one.name, [str(cells[title]) for title in columns], _distributions(one.latency_ms, result)))
+        rows.append((part.name, [str(cells[title]) for title in columns], _distributions(part.latency_ms, result)))
     return GroupTable("class", columns, metrics(result), rows)
 
 
@@ -184,8 +185,8 @@ def _sessions_line(result: RunResult) -> str:
 
 
 def _distributions(latencies: Latencies, result: RunResult) -> list[str]:
-    found = (latencies.latency(metric, result.latency_from) for metric in metrics(result))
-    return [_percentiles(latency.p50_ms, latency.p99_ms, latency.count) for latency in found]
+    distributions = (latencies.latency(metric, result.latency_from) for metric in metrics(result))
+    return [_percentiles(latency.p50_ms, latency.p99_ms, latency.count) for latency in distributions]
 
 
 def _percentiles(p50: float | None, p99: float | None, count: int) -> str:

@@ -58,8 +58,8 @@ class Linear(Scale):
     @classmethod
     def around(cls, unit: str, values: Iterable[float]) -> Self:
         """From a tick below the lowest of the values to one above the highest, with room at both ends."""
-        found = list(values) or [0.0]
-        low, high = min(found), max(found)
+        numbers = list(values) or [0.0]
+        low, high = min(numbers), max(numbers)
         step = _step((high - low or abs(high) or 1.0) / 6)
         return cls(unit, step * math.floor(low / step - 0.5), step * math.ceil(high / step + 0.5))
 
@@ -86,8 +86,8 @@ class Log(Scale):
     @classmethod
     def over(cls, unit: str, values: Iterable[float | None]) -> Self:
         """From a tick at or below the lowest of the values to one at or above the highest."""
-        found = [max(value, LEAST) for value in values if value is not None] or [1.0]
-        low, high = _below(min(found)), _step(max(found))
+        numbers = [max(value, LEAST) for value in values if value is not None] or [1.0]
+        low, high = _below(min(numbers)), _step(max(numbers))
         return cls(unit, low, high if high > low else _step(1.5 * low))
 
     def share(self, value: float) -> float:
@@ -152,9 +152,9 @@ class Names(Scale):
 
 def fitting_scale(unit: str, values: Iterable[float | None]) -> Scale:
     """An even axis from 0, or a logarithmic one where the values differ so much that the small ones would be lost."""
-    found = [value for value in values if value is not None]
-    apart = min(found, default=0.0) > 0 and max(found) > APART * min(found)
-    return Log.over(unit, found) if apart else Linear.over(unit, found)
+    numbers = [value for value in values if value is not None]
+    apart = min(numbers, default=0.0) > 0 and max(numbers) > APART * min(numbers)
+    return Log.over(unit, numbers) if apart else Linear.over(unit, numbers)
 
 
 def short(value: float) -> str:
