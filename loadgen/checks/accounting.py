@@ -21,6 +21,8 @@ def accounting(run: RunData) -> list[Check]:
     """Check the books of a run."""
     snapshot = run.snapshot
     disordered = snapshot.counters["disordered"]
+    # Of all workers that were there at the end, whether they had drawn the schedule of the report.
+    same = {worker.schedule_sha256 for worker in run.workers if not worker.lost} <= {run.schedule.sha256}
     return [
         _requests(snapshot),
         _load(snapshot),
@@ -31,7 +33,7 @@ def accounting(run: RunData) -> list[Check]:
         Check("stamps out of order", disordered == 0, f"{plural(disordered, 'record')} out of order", "0", _BUG),
         *_departures(run),
         *_workers(run),
-        _schedule(run),
+        Check("another schedule", same, "the same" if same else "another", "the schedule of the report", _BUG),
         _engine(run),
     ]
 
@@ -56,15 +58,9 @@ def _departures(run: RunData) -> Iterator[Check]:
     if departures is None and not snapshot.outcomes.get(Outcome.DISCONNECTED):
         return
     left = snapshot.index[(snapshot.ttft == DISCONNECTED) & (snapshot.sent >= 0)].tolist()
-    drawn = sum(departures is not None and departures.drawn(index) for index in left)
-    value = f"{drawn} of {plural(len(left), 'user')} who left were drawn"
-    yield Check("users left who were not drawn", drawn == len(left), value, "all of them", _BUG)
-
-
-def _schedule(run: RunData) -> Check:
-    """Whether all workers that were there at the end had drawn the schedule of the report."""
-    same = {worker.schedule_sha256 for worker in run.workers if not worker.lost} <= {run.schedule.sha256}
-    return Check("another schedule", same, "the same" if same else "another", "the schedule of the report", _BUG)
+    drawn = [index for index in left if departures is not None and departures.drawn(index)]
+    value = f"{len(drawn)} of {plural(len(left), 'user')} who left were drawn"
+    yield Check("users left who were not drawn", len(drawn) == len(left), value, "all of them", _BUG)
 
 
 def _engine(run: RunData) -> Check:
@@ -85,7 +81,8 @@ def _requests(snapshot: Snapshot) -> Check:
     return Check(
         "requests not ended once",
         snapshot.ended == snapshot.scheduled and twice == 0,
-        f"{snapshot.ended} outcomes of {snapshot.scheduled} scheduled" + (f", {twice} of them repeated" * bool(twice)),
+        f"{snapshot.ended} outcomes of {snapshot.scheduled} scheduled"
+        + (f", {twice} of them repeated" if twice else ""),
         "equal",
         "the run ended early: its numbers describe only the requests that ended" if snapshot.partial else _BUG,
     )
@@ -118,9 +115,9 @@ def _histograms(run: RunData) -> Check:
         # The events showed all tokens.
         expected["itl"] = counters["decode_tokens"]
     wrong = [
-        f"{name} {histograms[name].count} for {wanted}"
-        for name, wanted in expected.items()
-        if histograms[name].count + histograms[name].rejects != wanted
+        f"{name} {histograms[name].count} for {count}"
+        for name, count in expected.items()
+        if histograms[name].count + histograms[name].rejects != count
     ]
     return Check("histograms incomplete", not wrong, ", ".join(wrong) or "all counts agree", "counts agree", _BUG)
 

@@ -1,6 +1,6 @@
 """The backlog of a run that goes on: whether requests pile up, by the rule of the check of a whole run."""
 
-from loadgen.checks.overload import FIRST, MIN_BEGUN, MIN_SOJOURNS, Backlog
+from loadgen.checks.sufficiency import FIRST, MIN_BEGUN, MIN_SOJOURNS, Backlog
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.progress import Progress
 

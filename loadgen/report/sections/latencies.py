@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadgen.checks.client_error import allowed_ms
-from loadgen.checks.distortion import GAPS_BELOW_50_US, READ_TOGETHER
+from loadgen.checks.distortion import GAPS_BELOW_50_US, READ_TOGETHER, allowed_ms
 from loadgen.checks.workload import TOKENS_PER_EVENT
 from loadgen.config.slo import LATENCY_METRICS
 from loadgen.metrics.snapshot import DISTRIBUTIONS, LATENCIES, requests_of

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from loadgen.checks.client_error import allowed_ms
+from loadgen.checks.distortion import allowed_ms
 from loadgen.testing.process import Process
 from tests.qa.accuracy.judging import claims
 from tests.qa.accuracy.measuring import compared
