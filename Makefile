@@ -86,10 +86,10 @@ compare-peers: $(VENV)/.all  ## other load generators on a server that knows the
 	$(BIN)/python -m tests.qa.peers.compare_peers $(FLAGS)
 
 rehearsal: $(VENV)/.all  ## whole studies of the simulator: every number is computed again, and planted effects are found
-	$(BIN)/python -m pytest -m rehearsal -s tests/qa/tuning
+	$(BIN)/python -m pytest -m rehearsal -s tests/qa/study
 
 llamacpp-study: $(VENV)/.all  ## a study of llama.cpp with a small model, some minutes; FLAGS=--write puts its report into docs
-	$(BIN)/python -m tests.qa.tuning.on_llamacpp $(VENV)/llamacpp $(FLAGS)
+	$(BIN)/python -m tests.qa.study.on_llamacpp $(VENV)/llamacpp $(FLAGS)
 
 fuzz: $(VENV)/.all  ## random responses, read by the wire and by its reference, for longer than the tests do
 	LOADGEN_FUZZ_EXAMPLES=$${LOADGEN_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest --timeout 3600 tests/core/test_wire_fuzz.py -k test_fuzz

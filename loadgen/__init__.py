@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Any
 from loadgen.version import __version__
 
 if TYPE_CHECKING:
-    from loadgen.analysis.audit import Finding
     from loadgen.analysis.compare import JudgedComparison
     from loadgen.checks import Check, Verdict
     from loadgen.config.settings import RunSettings
     from loadgen.core.histogram import Histogram
     from loadgen.errors import BadInput, EngineError, GivenUp, LoadgenError, Unreachable
-    from loadgen.library.audit import audit
+    from loadgen.lab.audit import Finding
+    from loadgen.lab.library import SavedStudy, audit, load_study, tune, tune_sync
     from loadgen.library.compare import compare
     from loadgen.library.run import UnsavedResult, run, run_sync
     from loadgen.library.saved_files import SavedSeries, load, load_all, load_series
     from loadgen.library.search import search, search_sync
-    from loadgen.library.study import SavedStudy, load_study, tune, tune_sync
     from loadgen.library.watch import Watched, watch
     from loadgen.metrics.progress import Progress
     from loadgen.metrics.snapshot import Snapshot
@@ -32,7 +31,7 @@ _HOMES = {
     "Check": "checks",
     "Dataset": "workload.prompt",
     "EngineError": "errors",
-    "Finding": "analysis.audit",
+    "Finding": "lab.audit",
     "GivenUp": "errors",
     "Histogram": "core.histogram",
     "JudgedComparison": "analysis.compare",
@@ -43,26 +42,26 @@ _HOMES = {
     "RunSettings": "config.settings",
     "SavedResult": "runner.run_result",
     "SavedSeries": "library.saved_files",
-    "SavedStudy": "library.study",
+    "SavedStudy": "lab.library",
     "Schedule": "workload.arrivals",
     "Snapshot": "metrics.snapshot",
     "Unreachable": "errors",
     "UnsavedResult": "library.run",
     "Verdict": "checks",
     "Watched": "library.watch",
-    "audit": "library.audit",
+    "audit": "lab.library",
     "compare": "library.compare",
     "from_records": "runner.run_result",
     "load": "library.saved_files",
     "load_all": "library.saved_files",
     "load_series": "library.saved_files",
-    "load_study": "library.study",
+    "load_study": "lab.library",
     "run": "library.run",
     "run_sync": "library.run",
     "search": "library.search",
     "search_sync": "library.search",
-    "tune": "library.study",
-    "tune_sync": "library.study",
+    "tune": "lab.library",
+    "tune_sync": "lab.library",
     "watch": "library.watch",
 }
 

@@ -9,7 +9,7 @@ from loadgen.config.settings import is_bounded_by_time
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.streamed_tokens import Comparison
 from loadgen.util.number_format import percent
-from loadgen.workload.datasets.rules import missed_length
+from loadgen.workload import missed_length
 
 TOKENS_PER_EVENT = "several tokens per event"
 PAST_THE_END = "answers past their end"

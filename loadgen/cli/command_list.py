@@ -1,7 +1,8 @@
 """The commands of `loadgen`: its own, and those that packages add by entry points."""
 
+import importlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loadgen.util.plugins import installed
 from loadgen.util.terminal_text import printable
@@ -18,10 +19,10 @@ OWN = {
     "doctor": ("show this machine's limits, and how much load it can make", "loadgen.cli.commands.doctor"),
     "report": ("print a saved result, or write it as HTML or CSV", "loadgen.cli.commands.report"),
     "compare": ("compare runs, with confidence intervals of the differences", "loadgen.cli.commands.compare"),
-    "tune": ("find the best way to serve a model, by a study", "loadgen.cli.commands.tune"),
-    "audit": ("find inconsistent numbers in published results", "loadgen.cli.commands.audit"),
-    "import": ("import published results into a study", "loadgen.cli.commands.import_published"),
-    "benchmark-runner": ("run a benchmark job of GPUStack", "loadgen.cli.commands.benchmark_runner"),
+    "tune": ("find the best way to serve a model, by a study", "loadgen.lab.commands.tune"),
+    "audit": ("find inconsistent numbers in published results", "loadgen.lab.commands.audit"),
+    "import": ("import published results into a study", "loadgen.lab.commands.import_published"),
+    "benchmark-runner": ("run a benchmark job of GPUStack", "loadgen.lab.commands.benchmark_runner"),
     "completion": ("print the completion for bash, zsh or fish", "loadgen.cli.commands.completion"),
     "help": ("show help: of a command, its flags by topic, exit codes", "loadgen.cli.commands.help"),
     "version": ("print the version", "loadgen.cli.commands.version"),
@@ -58,15 +59,18 @@ def added() -> "dict[str, EntryPoint]":
 def find(name: str) -> Command | None:
     """Return the command of that name, or None."""
     if name in OWN:
-        import importlib
-
-        found: Command = importlib.import_module(OWN[name][1]).main
-        return found
+        own_command: Command = module(name).main
+        return own_command
     entries = added()
     if name in entries:
-        command: Command = entries[name].load()
-        return command
+        added_command: Command = entries[name].load()
+        return added_command
     return None
+
+
+def module(name: str) -> Any:
+    """Import the module of one of loadgen's own commands."""
+    return importlib.import_module(OWN[name][1])
 
 
 def remedy(name: str) -> str:

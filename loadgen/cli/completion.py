@@ -51,9 +51,8 @@ def next_words(words: list[str], prefix: str) -> Iterable[str] | None:
         case ["dataset"] if not prefix.startswith("-"):
             return ["fetch", "cache"]
         case ["tune"]:
-            from loadgen.cli.commands.tune import COMMANDS
-
-            return COMMANDS
+            names: list[str] = list(command_list.module("tune").COMMANDS)
+            return names
         case ["serve"]:
             return _entry_points("loadgen.engines")
     return None

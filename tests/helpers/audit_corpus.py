@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from loadgen.analysis.audit import Finding, FindingGroup, audit, grouped
+from loadgen.lab.audit import Finding, FindingGroup, audit, grouped
 from tests.helpers.audited_pages import PAGES
 
 EXPECTED = json.loads((PAGES / "expected.json").read_text())

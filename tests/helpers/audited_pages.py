@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from loadgen.analysis.audit import Finding, audit
+from loadgen.lab.audit import Finding, audit
 from tests.helpers.source import ROOT
 
 PAGES = ROOT / "tests" / "data" / "pages"

@@ -5,15 +5,15 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from loadgen.tuning.execute import publications, score
-from loadgen.tuning.execute.findings import ArmResult, Findings
-from loadgen.tuning.execute.trial import Trial
-from loadgen.tuning.importer.arms import Arms
-from loadgen.tuning.importer.entries import Source
-from loadgen.tuning.importer.importer import Importer, ImportSummary, store
-from loadgen.tuning.plan.planner import plan
-from loadgen.tuning.spec import study_file
-from loadgen.tuning.spec.study_file import StudyFile
+from loadgen.lab.importer.arms import Arms
+from loadgen.lab.importer.entries import Source
+from loadgen.lab.importer.importer import Importer, ImportSummary, store
+from loadgen.lab.study.execute import publications, score
+from loadgen.lab.study.execute.findings import ArmResult, Findings
+from loadgen.lab.study.execute.trial import Trial
+from loadgen.lab.study.plan.planner import plan
+from loadgen.lab.study.spec import study_file
+from loadgen.lab.study.spec.study_file import StudyFile
 from tests.helpers.source import ROOT
 
 PAGES = ROOT / "tests" / "data" / "pages"

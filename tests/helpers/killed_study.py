@@ -16,13 +16,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from loadgen.lab.study.execute import conductor
+from loadgen.lab.study.execute.store import Store
+from loadgen.lab.study.execute.trial import Trial, TrialRequest
+from loadgen.lab.study.plan.plan import PlannedArm
+from loadgen.lab.study.report import findings_text as told
+from loadgen.lab.study.spec.study_file import StudyFile, read
 from loadgen.report import to_json
-from loadgen.tuning.execute import conductor
-from loadgen.tuning.execute.store import Store
-from loadgen.tuning.execute.trial import Trial, TrialRequest
-from loadgen.tuning.plan.plan import PlannedArm
-from loadgen.tuning.report import findings_text as told
-from loadgen.tuning.spec.study_file import StudyFile, read
 from loadgen.util.atomic_file import write_atomic
 from tests.helpers.study_files import as_yaml
 from tests.helpers.study_walks import trial

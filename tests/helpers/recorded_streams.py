@@ -4,14 +4,14 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from loadgen.analysis.emulate.recorded_run import RecordedRun
-from loadgen.analysis.emulate.row import Row
-from loadgen.analysis.emulate.rule import Rules
-from loadgen.analysis.emulate.tool import Tool
-from loadgen.analysis.emulate.view import View
 from loadgen.config.settings import RunSettings
 from loadgen.core.http1 import Response
 from loadgen.core.record import Record
+from loadgen.lab.tools.emulate.recorded_run import RecordedRun
+from loadgen.lab.tools.emulate.row import Row
+from loadgen.lab.tools.emulate.rule import Rules
+from loadgen.lab.tools.emulate.tool import Tool
+from loadgen.lab.tools.emulate.view import View
 from loadgen.metrics.recorder import Recorder
 from loadgen.runner.run_result import Result, conclude
 from loadgen.workload.arrivals import Schedule

@@ -5,11 +5,11 @@ from typing import Any
 
 import yaml
 
-from loadgen.tuning.plan.plan import Plan, Step
-from loadgen.tuning.plan.planner import plan
-from loadgen.tuning.spec import study_file
-from loadgen.tuning.spec.strict_model import convert
-from loadgen.tuning.spec.study import Study
+from loadgen.lab.study.plan.plan import Plan, Step
+from loadgen.lab.study.plan.planner import plan
+from loadgen.lab.study.spec import study_file
+from loadgen.lab.study.spec.strict_model import convert
+from loadgen.lab.study.spec.study import Study
 
 SMALL: dict[str, Any] = {
     "name": "small",

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.core.histogram import Histogram
-from loadgen.tuning.execute.findings import Findings
-from loadgen.tuning.execute.trial import TrialRequest, WorkloadRun
-from loadgen.tuning.report import write
+from loadgen.lab.study.execute.findings import Findings
+from loadgen.lab.study.execute.trial import TrialRequest, WorkloadRun
+from loadgen.lab.study.report import write
 from tests.helpers.study_files import study
 from tests.helpers.study_walks import Came, walked
 

@@ -4,11 +4,11 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from loadgen.tuning.execute.findings import ArmResult, Findings
-from loadgen.tuning.execute.trial import Failure, Trial, TrialRequest, WorkloadRun
-from loadgen.tuning.execute.walk import Walk
-from loadgen.tuning.plan.planner import Planner
-from loadgen.tuning.spec.study import Study
+from loadgen.lab.study.execute.findings import ArmResult, Findings
+from loadgen.lab.study.execute.trial import Failure, Trial, TrialRequest, WorkloadRun
+from loadgen.lab.study.execute.walk import Walk
+from loadgen.lab.study.plan.planner import Planner
+from loadgen.lab.study.spec.study import Study
 
 Came = float | Failure | Mapping[str, Any]  # total tokens/s, why it failed, or parts of a trial's summary
 Truth = Callable[[TrialRequest], Came]

@@ -9,6 +9,9 @@ from loadgen.analysis.compare.metrics import Metric
 from loadgen.analysis.compare.run_requests import RunRequests
 from loadgen.analysis.compare.workload import OWN, Difference, differences, workload_differences
 
+# What tools say of the load, by vLLM's names.
+LOAD = ("model_id", "num_prompts", "request_rate", "max_concurrency")
+
 
 class ComparedRun(ABC):
     """One run of a side.

@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from loadgen.analysis.compare.compared_run import ComparedRun
+from loadgen.analysis.compare.compared_run import LOAD, ComparedRun
 from loadgen.analysis.compare.meaning import Meaning
 from loadgen.analysis.compare.metrics import Metric
 from loadgen.analysis.compare.run_requests import RunRequests
-from loadgen.analysis.compare.tool_run import LOAD
 from loadgen.analysis.compare.workload import OWN, environment, workload
 from loadgen.checks import prefix_cache
 from loadgen.metrics.snapshot import LATENCIES

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from loadgen.analysis import tool_result
+from loadgen.analysis.compare import other_result
 from loadgen.analysis.compare.compared_run import ComparedRun
 from loadgen.analysis.compare.meaning import Meaning
 from loadgen.analysis.compare.metrics import Metric
 from loadgen.analysis.compare.run_requests import RunRequests
 from loadgen.analysis.compare.saved_run import SavedRun
-from loadgen.analysis.compare.tool_run import ToolRun
 from loadgen.analysis.compare.workload import Difference
 from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
@@ -151,15 +150,17 @@ def _read_runs(path: str) -> Iterator[ComparedRun]:
 def _runs_of_file(path: str, *, skip_series: bool) -> Iterator[ComparedRun]:
     records = path if RecordFile.is_one(path) else None
     try:
-        found = run_result.read(path)
+        results = run_result.read(path)
     except BadInput:
-        if not (others := tool_result.read(path)):
+        others = other_result.read(path)
+        if not others:
             raise
-        yield from map(ToolRun, others)
+        for other in others:
+            yield other.run()
         return
-    for number, result in enumerate(found, 1):
+    for number, result in enumerate(results, 1):
         if not is_series(result):
-            yield SavedRun(path if len(found) == 1 else f"{path}: line {number}", result, records)
+            yield SavedRun(path if len(results) == 1 else f"{path}: line {number}", result, records)
         elif not skip_series:
             problem = f"{path} holds several runs at different loads"
             raise BadInput("FILE", problem, "name the files of single runs")
@@ -172,7 +173,7 @@ def _holds_a_run(path: Path) -> bool:
             return RecordFile(path).partition.index == 0
         return bool(load(str(path)))
     except BadInput:
-        return bool(tool_result.read(str(path)))
+        return bool(other_result.read(str(path)))
 
 
 def check_distinct(sides: Sequence[Side]) -> None:

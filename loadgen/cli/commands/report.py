@@ -19,12 +19,12 @@ from loadgen.util.private_files import state_folder
 from loadgen.util.terminal_text import Screen
 
 if TYPE_CHECKING:
-    from loadgen.analysis.tool_result import ToolResult
+    from loadgen.analysis.compare.other_result import OtherResult
     from loadgen.report import RunResult
     from loadgen.report.result.series import Series
 
     # Each file that is read, with its results of loadgen, or those of another tool.
-    Found = Sequence[tuple[str, list[dict[str, Any]], list[ToolResult]]]
+    Found = Sequence[tuple[str, list[dict[str, Any]], list[OtherResult]]]
 
 T = TypeVar("T")
 STDOUT = "-"
@@ -129,7 +129,7 @@ def _print_fixed(name: str, paths: Sequence[str], text: Callable[[], str]) -> in
     return exit_codes.DONE
 
 
-def _read(path: str, form: str | None) -> "tuple[list[dict[str, Any]], list[ToolResult]]":
+def _read(path: str, form: str | None) -> "tuple[list[dict[str, Any]], list[OtherResult]]":
     """Read the results of loadgen in a file, or those of another tool.
 
     Args:
@@ -144,9 +144,9 @@ def _read(path: str, form: str | None) -> "tuple[list[dict[str, Any]], list[Tool
     try:
         return run_result.read(path), []
     except BadInput:
-        from loadgen.analysis import tool_result
+        from loadgen.analysis.compare import other_result
 
-        others = tool_result.read(path)
+        others = other_result.read(path)
         if not others:
             raise
         if form is not None:
@@ -167,7 +167,6 @@ def _of_each(found: "Found", make: "Callable[[str, RunResult | Series], T]") -> 
 
 
 def _print(found: "Found", as_json: bool) -> None:
-    from loadgen.analysis import tool_report
     from loadgen.report import RunResult, render, series_console, to_json
 
     if as_json:
@@ -181,7 +180,7 @@ def _print(found: "Found", as_json: bool) -> None:
         return series_console.render(result, screen=screen)
 
     for (_, texts), (_, _, others) in zip(_of_each(found, text), found, strict=True):
-        sys.stdout.writelines((*texts, *map(tool_report.render, others)))
+        sys.stdout.writelines((*texts, *(other.text() for other in others)))
 
 
 def _write_page(page: str, found: "Found") -> None:
@@ -251,11 +250,10 @@ def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
 
 
 def _emulate(path: str, tool: str, as_json: bool) -> None:
-    from loadgen.analysis import emulate
-    from loadgen.report import to_json
+    from loadgen.util import plugins
 
-    comparison = emulate.compare(path, tool)
-    sys.stdout.write(to_json(comparison.to_dict()) + "\n" if as_json else emulate.render(comparison))
+    (emulation,) = plugins.installed("loadgen.emulations")
+    sys.stdout.write(plugins.load("--as", emulation)(path, tool, as_json=as_json))
 
 
 def _latest() -> str:

@@ -8,9 +8,9 @@ import pytest
 
 import loadgen
 from loadgen import report
-from loadgen.analysis import emulate
 from loadgen.engines import Server
 from loadgen.errors import BadInput
+from loadgen.lab.tools import emulate
 from loadgen.report import run_page
 from loadgen.report.result import RunResult
 from tests.helpers.raw_client import FAST

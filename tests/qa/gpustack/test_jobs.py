@@ -104,8 +104,8 @@ def test_questions_of_sharegpt_are_those_of_the_asked_lengths(
 
 def test_every_shipped_profile_is_a_job_by_its_name(gpustack: GPUStack, tmp_path: Path) -> None:
     """The command line that GPUStack composes from the form that a profile has filled asks for the same."""
-    from loadgen.cli.gpustack import arguments
-    from loadgen.cli.gpustack.job import Job
+    from loadgen.lab.gpustack import arguments
+    from loadgen.lab.gpustack.job import Job
 
     file, profiles = gpustack.profiles()
     assert list(profiles) == ["Max Throughput", "Meet Latency SLO"]

@@ -12,7 +12,7 @@ from tests.helpers.default_install import installed_by_default, loadgen, modules
 from tests.helpers.imported_files import PAGES, STUDIES
 from tests.helpers.source import lazy_packages, modules
 from tests.helpers.study_files import as_yaml
-from tests.tuning.test_reproduce import SIMULATED
+from tests.lab.study.test_reproduce import SIMULATED
 
 STUDY, PAGE = str(STUDIES / "qwen3-14b-h100.yaml"), str(PAGES / "qwen3-14b-h100.md")
 OFFLINE = ["--base-url", "http://127.0.0.1:9"]

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from loadgen.lab.study.plan.plan import NOISE_STARTS
 from loadgen.stats.group_sequential import Decision, Plan, compare
 from loadgen.stats.variance import Noise
-from loadgen.tuning.plan.plan import NOISE_STARTS
 from loadgen.util.arrays import Floats
 from tests.helpers.documents import between, table
 from tests.slow.statistics.stages import DOCUMENT, DRIFT, SIGMA

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from loadgen.lab.study.plan.plan import NOISE_STARTS
 from loadgen.stats.group_sequential import Comparison, Decision, Plan, compare
 from loadgen.stats.two_way_layout import TwoWayLayout
 from loadgen.stats.variance import Noise
-from loadgen.tuning.plan.plan import NOISE_STARTS
 from tests.helpers.documents import between, table
 from tests.helpers.source import ROOT
 

@@ -17,8 +17,8 @@ import pytest
 from loadgen.cli.flags import parse
 from loadgen.config import presets
 from loadgen.config.settings import RunSettings
-from loadgen.tuning.spec import study_file
-from loadgen.tuning.spec.workloads import loads
+from loadgen.lab.study.spec import study_file
+from loadgen.lab.study.spec.workloads import loads
 from loadgen.workload import datasets
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import load

@@ -1,0 +1,86 @@
+"""Audit of files: each is read as what it is and held to every rule, and all are held against each other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from loadgen.errors import BadInput
+from loadgen.lab.audit.files import results
+from loadgen.lab.audit.finding import Finding
+from loadgen.lab.audit.page import Page
+from loadgen.lab.audit.published import Published
+from loadgen.lab.audit.rules import OF_PAGES, OF_RESULTS
+from loadgen.lab.audit.rules.copies import copies
+from loadgen.lab.audit.study import PublishedStudy
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedFile:
+    """A file that was read.
+
+    Attributes:
+        path: As it was named.
+        results: Its results.
+        findings: What of it cannot be true by itself, or does not show what it seems to.
+    """
+
+    path: str
+    results: Sequence[Published]
+    findings: Sequence[Finding]
+
+
+def read(path: str) -> str:
+    """The text of a file.
+
+    Raises:
+        BadInput: It cannot be read, or is no text.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput("FILE", f"{path}: {error.strerror}", "name a page or a result") from error
+    except UnicodeDecodeError as error:
+        raise BadInput("FILE", f"{path} is not a text file", "name a page or a result") from error
+
+
+def audit_result(result: Published) -> list[Finding]:
+    """What of one result cannot be true, or does not show what it seems to."""
+    return list(chain.from_iterable(rule(result) for rule in OF_RESULTS))
+
+
+def audit_file(path: str) -> AuditedFile:
+    """Audit one file.
+
+    Args:
+        path: A Markdown page or any text with console blocks, a result as JSON, or one as JSON in each line.
+
+    Raises:
+        BadInput: It cannot be read, or has no result and no table.
+    """
+    text = read(path)
+    if text.lstrip()[:1] in ("{", "["):
+        published = results(path, text)
+        return AuditedFile(path, published, list(chain.from_iterable(map(audit_result, published))))
+    page = Page(path, text)
+    if not page.results and not page.tables:
+        raise BadInput("FILE", f"{path} has no block of results and no table", "name a page or a result")
+    study = PublishedStudy(page)
+    found = [*chain.from_iterable(map(audit_result, page.results)), *chain(*(rule(study) for rule in OF_PAGES))]
+    return AuditedFile(path, page.results, found)
+
+
+def findings(files: Sequence[AuditedFile]) -> list[Finding]:
+    """What of files cannot be true, by themselves and together, or does not show what it seems to."""
+    own = chain.from_iterable(file.findings for file in files)
+    return [*own, *copies({file.path: file.results for file in files})]
+
+
+def audit(*paths: str) -> list[Finding]:
+    """What of files cannot be true, or does not show what it seems to, in the order of the files and their lines.
+
+    Raises:
+        BadInput: One of them cannot be read, or has no result and no table.
+    """
+    found = findings([audit_file(path) for path in paths])
+    return sorted(found, key=lambda finding: (paths.index(finding.place.file), finding.place.line, finding.note))

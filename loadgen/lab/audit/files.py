@@ -1,0 +1,166 @@
+"""Files: results that tools keep as JSON - of loadgen and `vllm bench serve`, of SGLang, of guidellm."""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from loadgen.errors import BadInput
+from loadgen.lab.audit.finding import Place
+from loadgen.lab.audit.number import Number
+from loadgen.lab.audit.published import Published
+
+KEYS = {
+    "completed": "ok",
+    "failed": "failed",
+    "max_concurrency": "cap",
+    "request_rate": "rate",
+    "duration": "duration_s",
+    "total_input_tokens": "input_tokens",
+    "total_output_tokens": "output_tokens",
+    "request_throughput": "requests_per_s",
+    "input_throughput": "input_per_s",
+    "output_throughput": "output_per_s",
+    "total_token_throughput": "total_per_s",
+    "total_throughput": "total_per_s",
+    "max_output_tokens_per_s": "peak_output_per_s",
+    "max_concurrent_requests": "peak_in_flight",
+    "concurrency": "mean_in_flight",
+}
+NEEDED = {"completed", "duration", "total_output_tokens"}
+COUNTS = {"completed", "failed", "max_concurrency", "total_input_tokens", "total_output_tokens"}
+LATENCY = re.compile(r"(mean|median|p\d+(?:\.\d+)?)_(ttft|tpot|itl|e2el|e2e_latency)_ms")
+FLOAT_ERROR = 1e-6  # in what order a tool adds up its floating point numbers, relative
+HISTOGRAM_ERROR = 1e-3  # percentiles of loadgen: three digits of an HDR histogram
+# guidellm's rates are those of events, from the first to the last, and not of the run: near it, but not equal.
+RATE_ERROR = 0.005
+GUIDELLM_RATES = {
+    "requests_per_second": "requests_per_s",
+    "output_tokens_per_second": "output_per_s",
+    "tokens_per_second": "total_per_s",
+}
+GUIDELLM_LATENCIES = {
+    "request_latency": ("e2el", 1000),
+    "time_to_first_token_ms": ("ttft", 1),
+    "time_per_output_token_ms": ("tpot", 1),
+    "inter_token_latency_ms": ("itl", 1),
+}
+GUIDELLM_STATISTICS = ("mean", "median", "p90", "p95", "p99")
+
+
+def results(name: str, text: str) -> list[Published]:
+    """The results in a file of JSON, or of one JSON object a line.
+
+    Args:
+        name: The name of the file, as findings call it.
+        text: All of it.
+
+    Raises:
+        BadInput: It is no JSON, or none of a kind that is known.
+    """
+    return [published for line, data in _objects(name, text) for published in _read(data, Place(name, line))]
+
+
+def _objects(name: str, text: str) -> Iterator[tuple[int, Any]]:
+    try:
+        whole = json.loads(text)  # which, as others write it, has Infinity and NaN
+    except (ValueError, RecursionError):
+        for number, line in enumerate(text.split("\n"), 1):
+            if line.strip():
+                try:
+                    yield number, json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    raise BadInput("FILE", f"{name}:{number} is not JSON ({error})", "name a whole result") from None
+        return
+    for data in whole if isinstance(whole, list) else [whole]:
+        yield 1, data
+
+
+def _read(data: Any, place: Place) -> Iterator[Published]:
+    if isinstance(data, dict) and data.keys() >= NEEDED:
+        yield _flat(data, place)
+        return
+    runs = _part(data).get("benchmarks")
+    if not isinstance(runs, list) or not runs or not all(_part(run, "metrics", "request_totals") for run in runs):
+        raise BadInput(
+            "FILE",
+            f"{place.file}:{place.line} is JSON, but not a known result",
+            "name one of loadgen, vllm bench serve, SGLang's bench_serving or guidellm",
+        )
+    for number, run in enumerate(runs, 1):
+        known = dict(pair for pair in _guidellm(run) if pair[1])
+        yield Published(known, {}, Place(place.file, place.line, f"benchmark {number}"), tpot_with_first=True)
+
+
+def _flat(data: dict[str, Any], place: Place) -> Published:
+    """As vLLM's benchmark and those that came from it keep a result; loadgen adds a part of its own."""
+    own = _part(data, "loadgen")
+    return Published(
+        dict(pair for pair in _flat_numbers(data) if pair[1]),
+        {},
+        place,
+        title=str(data.get("label") or ""),
+        lengths=_lengths(data, own),
+        verdict=str(own.get("verdict") or ""),
+        data=data,
+    )
+
+
+def _flat_numbers(data: dict[str, Any]) -> Iterator[tuple[str, Number]]:
+    for key, name in KEYS.items():
+        value = _value(data.get(key))
+        yield name, Number.exact(value) if key in COUNTS else Number.within(value, FLOAT_ERROR)
+    for key, given in data.items():
+        if found := LATENCY.fullmatch(key):
+            metric = "e2el" if found[2] == "e2e_latency" else found[2]
+            share = HISTOGRAM_ERROR if "loadgen" in data and found[1] != "mean" else FLOAT_ERROR
+            yield f"{found[1]}_{metric}_ms", Number.within(_value(given), share)
+
+
+def _lengths(data: dict[str, Any], own: dict[str, Any]) -> frozenset[int] | None:
+    """Return the lengths of replies; None: unknown. Empty if some have no TPOT: then it is unknown which have one."""
+    tpot, given = _part(own, "latency_ms", "tpot_n1"), data.get("output_lens")
+    if tpot and tpot.get("count") != data["completed"]:
+        return frozenset()
+    if not isinstance(given, list) or not given:
+        return None
+    return frozenset(length for length in given if isinstance(length, int) and length > 0)
+
+
+def _guidellm(run: dict[str, Any]) -> Iterator[tuple[str, Number]]:
+    """The numbers of one benchmark of guidellm's: means over the requests that succeeded."""
+
+    def summary(metric: str) -> dict[str, Any]:
+        return _part(run, "metrics", metric, "successful")
+
+    totals = run["metrics"]["request_totals"]
+    ok = _value(totals.get("successful"))
+    yield "ok", Number.exact(ok)
+    yield "failed", Number.exact(_value(totals.get("errored")))
+    yield "peak_in_flight", Number.exact(_value(summary("request_concurrency").get("max")))
+    for metric, name in (("prompt_token_count", "input_tokens"), ("output_token_count", "output_tokens")):
+        yield name, Number.exact(round(_value(summary(metric).get("mean")) * ok, 0))
+    duration, start, end = (_value(run.get(key)) for key in ("duration", "start_time", "end_time"))
+    yield "duration_s", Number.within(end - start if math.isnan(duration) else duration, FLOAT_ERROR)
+    # Where requests of a warm-up or cool-down are not counted, rates are of other requests, too.
+    made = _value(_part(run, "scheduler_metrics", "requests_made").get("total"))
+    for metric, name in () if _value(totals.get("total")) < made else GUIDELLM_RATES.items():
+        yield name, Number.within(_value(summary(metric).get("mean")), RATE_ERROR)
+    for metric, (name, scale) in GUIDELLM_LATENCIES.items():
+        found = summary(metric)
+        statistics = _part(found, "percentiles") | found
+        for statistic in GUIDELLM_STATISTICS:
+            value = _value(statistics.get(statistic))
+            yield f"{statistic}_{name}_ms", Number.within(value * scale, FLOAT_ERROR)
+
+
+def _part(data: Any, *keys: str) -> dict[str, Any]:
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else {}
+
+
+def _value(given: Any) -> float:
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    return float(given) if is_number and abs(given) < math.inf else math.nan

@@ -1,0 +1,125 @@
+"""Page: what a Markdown page consists of, wherever its lines end: sections, commands, tables, blocks and sentences."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from loadgen.lab.audit.block import blocks
+from loadgen.lab.audit.client_command import client_command
+from loadgen.lab.audit.command import ServingCommand, serving_command
+from loadgen.lab.audit.finding import Place
+from loadgen.lab.audit.shell import Flaw, shell_commands
+from loadgen.lab.audit.table import tables
+from loadgen.lab.audit.workload import workloads
+
+LONG = 300  # characters; a longer line is no place, and may hold headings
+FENCE = re.compile(r"```(\w*)(.*?)```", re.DOTALL)
+HEADING = re.compile(r" {0,3}(#{1,6}) +(\S[^\n]*)")
+RUN_ON_HEADING = re.compile(r"(?:(?<=\s)|\A)(#{1,6}) (\S.*?)(?=\s(?:#{1,6} |- |\||[?!]{3}|```)|\Z)", re.DOTALL)
+SHELLS = ("", "bash", "sh", "shell", "console")
+# Where the flags of a command are said to be none, in place of a fence.
+NO_FLAGS = re.compile(r"(?i)\b(?:parameters|flags|arguments|options)\s*:\s*(N/A|none)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section: its heading, and where it begins and ends, in characters; what is below it belongs to it."""
+
+    level: int
+    title: str
+    begin: int
+    end: int
+
+    def __contains__(self, at: int) -> bool:
+        return self.begin <= at < self.end
+
+    def __bool__(self) -> bool:
+        return self.begin >= 0
+
+
+NOWHERE = Section(0, "", -1, -1)  # contains nothing
+
+
+class Page:
+    """A page, read.
+
+    Attributes:
+        name: The name of its file.
+        text: All of it.
+        prose: As long as the text, fences blanked out but for their marks.
+        sections, tables, results, commands: What is in it, in its order; commands start engines, results are blocks.
+        clients: Its commands that send a load.
+        workloads: The loads that it announces.
+        flaws: What of its scripts bash reads otherwise than it looks.
+    """
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name, self.text = name, text
+        self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
+        # as long as the text: a fence keeps its marks, length and lines, and nothing in it can be taken for anything
+        self.prose = FENCE.sub(lambda fence: "```" + re.sub(r"[^\n]", "\0", fence[0][3:-3]) + "```", text)
+        # sections, tables, results, commands: what is in it, in its order; commands start engines, results are blocks
+        self.sections = list(_sections(self.prose))
+        self.tables = list(tables(self.prose))
+        self.results = list(blocks(text, self.place))
+        lines = [
+            (line, fence)
+            for fence in FENCE.finditer(text)
+            if fence[1] in SHELLS and "Successful requests" not in fence[2]
+            for line in shell_commands(fence[2], fence.start(2))
+        ]
+        found = [command for line, _ in lines if (command := serving_command(line))]
+        found += [ServingCommand("", "", {}, "", none.start(1)) for none in NO_FLAGS.finditer(self.prose)]
+        self.commands = sorted(found, key=lambda command: command.at)
+        self.clients = [client for line, _ in lines if (client := client_command(line))]
+        # what of its scripts bash reads otherwise than it looks
+        self.flaws = [flaw for command in self.commands for flaw in command.flaws]
+        startless = (line for line, fence in lines if not line.words and self._serves(fence))
+        self.flaws += [Flaw(line.at, line.text, "the script sets variables and starts nothing") for line in startless]
+        titles = {section.begin: section.title for section in self.sections}
+        self.workloads = list(workloads(text, self.prose, self.clients, titles))
+
+    def _serves(self, fence: re.Match[str]) -> bool:
+        return re.search(r"(?i)serving (?:script|command)[^\n]*\s+\Z", self.prose[: fence.start()][-100:]) is not None
+
+    def place(self, at: int, name: str = "") -> Place:
+        """The place of a character; where its line is long, by `name`, a block's, and its section."""
+        line = bisect_right(self._starts, at)
+        ends = self._starts[line] if line < len(self._starts) else len(self.text)
+        if ends - self._starts[line - 1] <= LONG:
+            return Place(self.name, line)
+        return Place(self.name, line, ", ".join(filter(None, (name, self.section(at).title[:60]))))
+
+    def section(self, at: int, level: int = 6) -> Section:
+        """The innermost section that a character is in, of no deeper level than this."""
+        return next((s for s in reversed(self.sections) if at in s and s.level <= level), NOWHERE)
+
+    def titled(self, word: str) -> tuple[str, int] | None:
+        """What the first section says whose title begins with a word, the rest of its title included, and where."""
+        for section in self.sections:
+            first, _, rest = section.title.partition(" ")
+            if first.lower() == word.lower():
+                begin = self.prose.index(section.title, section.begin) + len(section.title)
+                below = self.prose[begin : next((s.begin for s in self.sections if s.begin > section.begin), None)]
+                at = begin - len(rest) if rest else begin + len(below) - len(below.lstrip())
+                return f"{rest} {below.strip()}".strip(), at
+        return None
+
+
+def _sections(prose: str) -> Iterator[Section]:
+    found: list[tuple[int, str, int]] = []
+    at = 0
+    for line in re.findall(r"[^\n]*\n|[^\n]+", prose):
+        if len(line) > LONG:
+            heads = RUN_ON_HEADING.finditer(line)
+        else:
+            heads = iter([match] if (match := HEADING.match(line)) else [])
+        found += [(len(head[1]), head[2].strip(" #\n"), at + head.start(1)) for head in heads]
+        at += len(line)
+    ends = [len(prose)] * 7  # of a section of each level that begins where we are, from the last one backwards
+    sections = []
+    for level, title, begin in reversed(found):
+        sections.append(Section(level, title, begin, ends[level]))
+        ends[level:] = [begin] * (7 - level)
+    return reversed(sections)

@@ -1,0 +1,113 @@
+"""Published: one result as somebody published it, in names that are neither console's nor file's."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from loadgen.lab.audit.finding import Place
+from loadgen.lab.audit.number import UNKNOWN, Number
+
+MIN_EQUAL_LENGTHS = 100  # requests: of sets of n lengths that differ, one in n has a whole number as its mean
+
+
+def title(name: str) -> str:
+    """How a latency is called: mean_ttft_ms -> "mean TTFT", p99_itl_ms -> "P99 ITL"; other names as they are."""
+    if not name.endswith("_ms"):
+        return name
+    statistic, metric, _ = name.split("_")
+    return f"{statistic.upper() if statistic[0] == 'p' else statistic} {metric.upper()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One result.
+
+    Attributes:
+        places: Where each number stands, by name.
+        title: What stands above it: a comment; empty where nothing does.
+        at: How far into its file it begins, in characters.
+        lengths: How many tokens the replies had, where a file tells of each.
+        tpot_with_first: TPOT counts from the start of the request, over all tokens, as guidellm
+            defines it.
+        verdict: What the tool said of its own run, where it says such a thing.
+        data: What it was read from, where that is JSON by vLLM's names; else empty.
+        over_guidellm: It was printed from guidellm's events, whose rates are not of the whole run.
+        starts: Of how many starts it is one, chosen to stand for them; numbers elsewhere may be
+            their means.
+    """
+
+    # Its numbers are `ok`, `failed` and `cap` (requests), `rate` (requests/s that were asked for, if limited),
+    # `duration_s`, `input_tokens`, `output_tokens`, `requests_per_s`, `input_per_s`, `output_per_s`, `total_per_s`,
+    # `peak_output_per_s`, `peak_in_flight`, `mean_in_flight`, and latencies such as `mean_ttft_ms`, `median_itl_ms`,
+    # `p99_e2el_ms`, with vLLM's meanings. What was not printed, or as n/a, is not among them.
+
+    numbers: Mapping[str, Number]
+    places: Mapping[str, Place]
+    place: Place
+    title: str = ""
+    at: int = 0
+    lengths: frozenset[int] | None = None
+    tpot_with_first: bool = False
+    verdict: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    over_guidellm: bool = False
+    starts: int = 1
+
+    def get(self, name: str) -> Number | None:
+        """A number, or None where it was not published."""
+        return self.numbers.get(name)
+
+    def __getitem__(self, name: str) -> Number:
+        """A number; unknown where it was not published."""
+        return self.numbers.get(name, UNKNOWN)
+
+    def number(self, name: str) -> Number:
+        """A number by the name that a table has for it."""
+        return self["mean_e2el_ms"] / 1000 if name == "latency_s" else self[name]
+
+    def where(self, name: str) -> Place:
+        """Where a number stands."""
+        return self.places.get(name, self.place)
+
+    @property
+    def reply(self) -> int | None:
+        """How many tokens each reply had, where all had as many: 2 or more; None where they did not, or nobody knows.
+
+        Without their lengths, a mean that is a whole number is taken for the length of each, of MIN_EQUAL_LENGTHS
+        replies or more.
+        """
+        lengths = self.lengths
+        if lengths is None:
+            tokens, ok = self["output_tokens"].value, self["ok"].value
+            is_whole = ok >= MIN_EQUAL_LENGTHS and tokens % ok == 0
+            lengths = frozenset({int(tokens // ok)} if is_whole else ())
+        return next(iter(lengths)) if len(lengths) == 1 and min(lengths) >= 2 else None
+
+    @property
+    def mean_reply(self) -> Number:
+        """Output tokens of a request that succeeded, on average."""
+        return self["output_tokens"] / self["ok"]
+
+    def tokens_per_second(self) -> Number:
+        """Input and output tokens by duration, whatever the result says of its rate."""
+        return (self["input_tokens"] + self["output_tokens"]) / self["duration_s"]
+
+    def per_request(self) -> tuple[float, float] | None:
+        """Input and output tokens of a request that succeeded; None where they were not published."""
+        prompt, reply = (self["input_tokens"] / self["ok"]).value, self.mean_reply.value
+        return (prompt, reply) if prompt > 0 and reply > 0 else None
+
+    def latency_s(self) -> Number:
+        """The mean time of a request: as published, else TTFT and the gaps of a reply of mean length."""
+        from_parts = self["mean_ttft_ms"] + self["mean_tpot_ms"] * (self.mean_reply - 1)
+        return (self["mean_e2el_ms"] or from_parts) / 1000
+
+    def same_run(self, other: "Published") -> bool:
+        """Whether both are one and the same run: all that both print is equal, and that is enough to be no chance."""
+        shared = self.numbers.keys() & other.numbers.keys()
+        known = {"duration_s", "output_tokens", "mean_ttft_ms"} <= shared or len(self.numbers) == len(shared) > 1
+        return known and all(self.numbers[name] == other.numbers[name] for name in shared)
+
+    def decode_ms(self) -> Number:
+        """The time from a token to the next, over all tokens: (E2EL - TTFT) / (tokens - 1), each of means."""
+        return (self["mean_e2el_ms"] - self["mean_ttft_ms"]) / (self.mean_reply - 1)

@@ -1,0 +1,192 @@
+"""Bases: what the candidates of a stage change, and whether that is what the stage says."""
+
+import re
+from collections.abc import Iterable
+
+from loadgen.lab.audit.command import INTERFACE, setting_text
+from loadgen.lab.audit.finding import Findings
+from loadgen.lab.audit.number import change
+from loadgen.lab.audit.page import Section
+from loadgen.lab.audit.published import Published
+from loadgen.lab.audit.study import JOINED, PublishedArm, PublishedStudy, stems
+
+Rejected = dict[str, tuple[str, str]]  # settings that did not win: name to value and the title of the stage
+OFF_WORDS = ("turn off", "turning off", "disable", "disabling", "without", "no ", "off")
+# Words of titles for settings that have other words in them.
+SYNONYMS = {
+    "paral": {"tensor", "pipeline", "data", "expert", "parallel", "enable-dp-attention", "moe"},
+    "tp": {"tensor"},
+    "pp": {"pipeline"},
+    "dp": {"data", "enable-dp-attention"},
+    "ep": {"expert"},
+    "quant": {"quantization", "kv", "dtype", "model"},
+    "fp": {"quantization", "kv", "dtype", "model"},
+    "int": {"quantization", "model"},
+    "awq": {"quantization", "model"},
+    "gptq": {"quantization", "model"},
+    "model": {"model"},
+    "dtype": {"kv"},
+    "conte": {"context"},
+    "chunk": {"chunked", "batched", "prefill"},
+    "batch": {"batched", "seqs", "running"},
+    "token": {"batched"},
+    "seqs": {"seqs"},
+    "runni": {"seqs"},
+    "seque": {"seqs"},
+    "specu": {"speculative"},
+    "mtp": {"speculative"},
+    "eagle": {"speculative"},
+    "memor": {"memory", "mem"},
+    "cache": {"cache", "kv"},
+    "deepe": {"moe-a2a-backend", "deepep-mode"},
+    "deepg": {"deep_gemm", "dg_enabled"},
+}
+
+
+def bases(study: PublishedStudy) -> Findings:
+    """A candidate is the best so far with one change, and has nothing of what was rejected."""
+    best: PublishedArm | None = None
+    rejected: Rejected = {}
+    for stage, arms in study.staged() if not study.repeated else ():
+        for arm in arms or _crashed(study, stage):
+            if best and _comparable(best, arm):
+                yield from _carried(arm, best, rejected)
+                yield from _missing(study, arm, best)
+                yield from _uncredited(study, arm, best, best, rejected)
+            elif best and (own := study.best(each for each in study.before(stage) if _comparable(each, arm))):
+                yield from _uncredited(study, arm, best, own, rejected)
+        best = study.best([*arms, best])
+        for arm in arms:
+            if best and arm is not best and _comparable(best, arm):
+                tried = _changed(arm, best).items()
+                rejected |= {name: (to, stage.title) for name, to in tried if _names(arm, name, to)}
+
+
+def _crashed(study: PublishedStudy, stage: Section) -> list[PublishedArm]:
+    return [
+        PublishedArm(Published({}, {}, study.page.place(each.at), at=each.at), each, stage.title, stage, "")
+        for each in study.page.commands
+        if each.at in stage
+    ]
+
+
+def _comparable(first: PublishedArm, second: PublishedArm) -> bool:
+    one, other = first.command, second.command
+    return bool(one.text and other.text and one.engines & other.engines)
+
+
+def _changed(arm: PublishedArm, base: PublishedArm) -> dict[str, str]:
+    return {name: to for name, (_, to) in arm.command.changes(base.command).items() if to is not None}
+
+
+def _settings_text(settings: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(setting_text(*each) for each in settings)
+
+
+def _carried(arm: PublishedArm, best: PublishedArm, rejected: Rejected) -> Findings:
+    """A setting that an earlier stage tried and that did not win."""
+    for name, to in _changed(arm, best).items():
+        value, stage = rejected.get(name, (None, ""))
+        if value == to and stage != arm.stage.title and not _names(arm, name, to):
+            why = f"it has {setting_text(name, to)}, with which {stage} did not win: two changes are tried at once"
+            yield arm.note("base", why, f"carried {name}")
+
+
+def _missing(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Findings:
+    """Settings of the best so far that a candidate lacks, though its stage is about something else."""
+    lost = {
+        name: before
+        for name, (before, to) in arm.command.changes(best.command).items()
+        if before is not None and to is None and not _names(arm, name, before) and name not in INTERFACE
+    }
+    earlier = [other for other in study.tried if other.result.at < arm.result.at and _comparable(other, arm)]
+    is_combination = JOINED in arm.stage.title  # which says what it is built of
+    # Some pages hold each candidate to a default; others build on what won, from the first that does so.
+    if lost and not is_combination and any(_builds_on(study, each, earlier) for each in (*earlier, arm)):
+        said = _settings_text(lost.items())
+        why = f"it is not built on the best so far, {best.name} with {best.total} tok/s, which has {said}"
+        yield arm.note("base", why, f"not on {best.name}")
+
+
+def _builds_on(study: PublishedStudy, arm: PublishedArm, earlier: list[PublishedArm]) -> bool:
+    """Whether a candidate has a setting of an earlier stage that neither the first one has nor its own title names."""
+    own = {(name, value) for name, value in arm.command.settings.items() if not _names(arm, name, value)}
+    before = [other for other in earlier if other.stage.begin < arm.stage.begin]
+    first = [other for other in before if other.stage == study.tried[0].stage]
+    tried, default = ({item for other in arms for item in other.command.settings.items()} for arms in (before, first))
+    return bool(own & tried - default)
+
+
+def _uncredited(
+    study: PublishedStudy, arm: PublishedArm, best: PublishedArm, base: PublishedArm, rejected: Rejected
+) -> Findings:
+    """A gain for which a title names one change, where the candidate has others, too."""
+    # Its changes are those from `base`: the best so far, or the best of its engine; what the best so far has is none.
+    same_model = arm.command.name.lower() == best.command.name.lower()
+    changed = {
+        name: to
+        for name, to in _changed(arm, base).items()
+        if rejected.get(name, (None, ""))[0] != to  # which is told by itself
+        if name != "model" or not same_model
+    }
+    others = {name: to for name, to in changed.items() if not _names(arm, name, to)}
+    gain = study.gain(arm, best)
+    if 0 < len(others) < len(changed) and not changed.keys() <= set(INTERFACE) and gain.above(1):
+        said = _settings_text(others.items())
+        by = change(gain.value)
+        why = f"its {by} over {best.name} is credited to what its title names, and it changes {said}, too"
+        yield arm.note("label", why, f"credited {said}")
+
+
+def _names(arm: PublishedArm, setting: str, value: str) -> bool:
+    """Whether the title of a stage or the label of an arm names a setting, or its value."""
+    said = f"{arm.stage.title} {arm.label}".lower()
+    words = stems(said)
+    parts = {part for part in setting.lower().replace("_", "-").split("-") if len(part) > 1}
+    if words & stems(setting.replace("_", " ").replace("-", " ")) or (value and value.lower() in said):
+        return True
+    meant = set().union(*(SYNONYMS.get(word, set()) for word in words))
+    return bool(meant & {*parts, setting.lower()}) or any(each in setting.lower() for each in meant if "_" in each)
+
+
+def idle_options(study: PublishedStudy) -> Findings:
+    """A gain is of something that can change anything: a limit that is never reached changes nothing."""
+    best: PublishedArm | None = None
+    for _, arms in study.staged() if not study.repeated else ():
+        for arm in arms:
+            if best and arm.command.text and arm.command.engines & best.command.engines and not arm.same_server(best):
+                yield from _idle(study, arm, best)
+        best = study.best([*arms, best])
+
+
+def _idle(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Findings:
+    peak = max((n.value for name in ("cap", "peak_in_flight") if (n := arm.result[name])), default=None)
+    gain, changed = study.gain(arm, best), arm.command.changes(best.command)
+    if not gain:
+        return
+    by = gain.value
+    if peak is not None and arm.command.binding(peak).same_as(best.command.binding(peak)):
+        limit = " and ".join(setting_text(name, to) for name, to in _changed(arm, best).items())
+        why = f"{limit} is never reached by {peak:g} in flight: {change(by)} over {best.name} is noise"
+        if limit:
+            yield arm.note("idle-option", why, "never reached", by)
+    elif changed and changed.keys() <= set(INTERFACE) and by > 1:
+        said = ", ".join(setting_text(name, to) for name, (_, to) in changed.items())
+        why = f"{said} only changes how answers are read: {change(by)} over {best.name} has another cause"
+        yield arm.note("idle-option", why, weight=by - 1)
+
+
+def turned_off(study: PublishedStudy) -> Findings:
+    """A stage that is named after a feature turns it on."""
+    for arm in study.tried:
+        said = f"{arm.stage.title} {arm.label}".lower()
+        for name, feature in arm.command.turned_off().items():
+            words = stems(feature.replace("-", " ").replace("_", " "))
+            run_on = "".join(re.findall("[a-z]", feature.lower()))
+            about = stems(arm.stage.title)
+            is_named = words & about or any(len(stem) > 3 and stem in run_on for stem in about)
+            is_named = is_named and not any(word in said for word in OFF_WORDS)
+            if is_named and name.lower().replace("_", "-") not in said.replace("_", "-"):
+                value = {**arm.command.flags, **arm.command.env}[name]
+                why = f"{setting_text(name, value)} turns it off: {arm.settings}"
+                yield arm.note("turned-off", why)

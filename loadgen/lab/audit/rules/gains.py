@@ -1,0 +1,182 @@
+"""Gains: what a page says each stage brought, against the best before it; rows and stages that come from nowhere."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from loadgen.lab.audit.finding import Finding, Findings
+from loadgen.lab.audit.number import UNKNOWN, Number, change, off
+from loadgen.lab.audit.page import Section
+from loadgen.lab.audit.rules.results import SUMMARY, misprint, misprints
+from loadgen.lab.audit.study import PublishedArm, PublishedStudy
+from loadgen.lab.audit.table import Change, Row
+
+TOTAL = re.compile(r"(?i)\W*(?:total|overall|combined|cumulative|all)\b")
+NUMBERED = re.compile(r"(\d+)\.\s")
+SKIPPED = re.compile(r"(?i)\b(?:skipped|rejected|not adopted|lower than)\b")
+LATENCY_ROUNDING = 0.005  # relative: how far a latency of two digits is off
+
+
+def gains(study: PublishedStudy) -> Findings:
+    """A stage's gain is its best by the best before it; where a row has a baseline of its own, it is judged by that."""
+    for row in study.summary.rows if not study.repeated else ():
+        printed = printed_change(row)
+        if printed is None or any(SKIPPED.search(cell.text) for cell in row.cells):
+            continue
+        if pair := _over_all(study) if TOTAL.match(row.name) else of_stages(study, row):
+            yield from _checked(study, row, printed, *pair)
+
+
+def printed_change(row: Row) -> Change | None:
+    """The change that a row of the summary prints."""
+    return next((cell.change for cell in row.cells if cell.change and not cell.quantities), None)
+
+
+def _over_all(study: PublishedStudy) -> tuple[PublishedArm, PublishedArm] | None:
+    best = study.best(study.tried)
+    return (best, study.tried[0]) if best else None
+
+
+def of_stages(study: PublishedStudy, row: Row) -> tuple[PublishedArm, PublishedArm] | None:
+    """The best arm of the stages that a row is about, and the best before it that is of none of them."""
+    own = study.stages_of(row)
+    best = study.best([arm for arm in study.tried if arm.stage in own])
+    if best is None:
+        return None
+    before = [arm for arm in study.tried if arm.stage not in own and arm.result.at < best.stage.begin]
+    incumbent = study.best(before) or next(iter(study.tried), None)
+    return (best, incumbent) if incumbent else None
+
+
+def _checked(study: PublishedStudy, row: Row, printed: Change, best: PublishedArm, incumbent: PublishedArm) -> Findings:
+    found, before = study.whole(best), study.whole(incumbent)
+    ratio = found / before
+    if not ratio:
+        return
+    if any(printed.ratio.agrees(other) for other in _readings(study, best, incumbent, ratio)):
+        yield from _multiplied(study, row, printed, best, incumbent)
+        return
+    why = f"{row.name}: {_said(study, best)} / {_said(study, incumbent)} - 1 = {change(ratio.value)}"
+    start = study.whole(study.tried[0])
+    if study.of_latency:
+        ratio = _latencies(best, incumbent) or ratio
+        why = f"{row.name}: the mean time of a request is {_time(incumbent)} s before and {_time(best)} s after"
+    elif printed.ratio.agrees(found / start):
+        why += f", over the best so far ({incumbent.label}); {printed.text} is over the first arm's {start}"
+    # A change is over the first arm where rows of the summary print a baseline.
+    readings = _readings(study, best, study.tried[0], UNKNOWN)
+    has_baseline = study.summary.baseline is not None and any(map(printed.ratio.agrees, readings))
+    if has_baseline:
+        why += f"; {printed.text} is over the baseline that the row prints"
+    should_be, weight = change(ratio.value), off(printed.ratio, ratio)
+    place, rule, cause = study.page.place(printed.at), "gain", "own baseline" if has_baseline else ""
+    for wrong in misprints(study):
+        if any(printed.ratio.agrees(each) for each in (wrong / before, found / wrong)):
+            rule, cause = "result-line", misprint(wrong)
+    yield Finding(place, rule, printed.text, should_be, why, has_baseline, cause=cause, weight=weight)
+
+
+def _multiplied(
+    study: PublishedStudy, row: Row, printed: Change, best: PublishedArm, incumbent: PublishedArm
+) -> Findings:
+    """A gain that is one of several servers, where one was measured, and that the row does not call so."""
+    times = study.replicas(best), study.replicas(incumbent)
+    one = best.total / incumbent.total
+    if times[0] > times[1] and not study.per_device and printed.ratio.differs(one):
+        why = f"{row.name}: {_said(study, best)} against {_said(study, incumbent)}; one server is {change(one.value)}"
+        yield study.note(printed.at, "extrapolated", printed.text, why, "replicas", best.total.value)
+
+
+def _readings(study: PublishedStudy, best: PublishedArm, incumbent: PublishedArm, ratio: Number) -> Iterator[Number]:
+    """What a gain can be of: all devices, each of them, the time of a request; or over the reference that is shown."""
+    yield ratio
+    beside = [arm for arm in study.tried if arm.stage == best.stage and arm is not best]
+    for shown in filter(study.is_reference, beside):
+        yield study.whole(best) / study.whole(shown)
+    for arm in (*beside, best) if study.per_device else ():
+        yield arm.total / incumbent.total * (incumbent.width / arm.width)
+    if study.of_latency:
+        yield Number.within(_latencies(best, incumbent).value, 2 * LATENCY_ROUNDING)
+
+
+def _latencies(best: PublishedArm, incumbent: PublishedArm) -> Number:
+    return incumbent.result.latency_s() / best.result.latency_s()
+
+
+def rows(study: PublishedStudy) -> Findings:
+    """Every row of a summary is about a stage that is on the page."""
+    for row in study.summary.rows if study.stages else ():
+        if not study.stages_of(row) and not TOTAL.match(row.name):
+            why = f"no stage covers it: {', '.join(stage.title for stage in study.stages)}"
+            yield study.finding(row.at, "row-without-stage", row.name, "", why)
+
+
+def incumbents(study: PublishedStudy) -> Findings:
+    """The engine that won a stage is among those that later ones tune."""
+    best: PublishedArm | None = None
+    lost = ""
+    tuned = {engine for stage in study.stages[1:] for engine in _engines(study, stage)}
+    for stage, arms in study.staged():
+        winner, engines = best.command.engine if best else "", _engines(study, stage)
+        if best and winner and engines and winner != lost and winner not in tuned:
+            lost = winner
+            says = f"continues with {' and '.join(sorted(engines))}"
+            why = f"{winner} had won before this stage, with {best.total} tok/s: gains can be added only to the winner"
+            yield Finding(study.page.place(stage.begin), "incumbent", says, winner, why, note=True)
+        best = study.best([*arms, best])
+
+
+def _engines(study: PublishedStudy, stage: Section) -> set[str]:
+    return {command.engine for command in study.page.commands if command.at in stage and command.engine}
+
+
+def numbers(study: PublishedStudy) -> Findings:
+    """Stages that are numbered have every number."""
+    numbered = [(int(found[1]), stage) for stage in study.stages if (found := NUMBERED.match(stage.title))]
+    for (before, _), (number, stage) in pairwise(numbered):
+        if number > before + 1:
+            why = f"stage {number} follows stage {before}: what was tried between them is not on the page"
+            yield study.note(stage.begin, "stage-number", stage.title, why)
+
+
+def extrapolated(study: PublishedStudy) -> Findings:
+    """A throughput of several servers was measured with several servers."""
+    for _, row, cell in study.table_cells():
+        quantity = cell.get("total_per_s")
+        if quantity is None or quantity.times < 2 or "est." in cell.text:
+            continue
+        why = f"{row.name}: one server was measured, and {quantity.times} of them never were"
+        arms = study.showing(quantity)
+        if arms and (sent := arms[0].result["ok"]):
+            why += f"; each of them would be sent {sent} requests, where the others had {sent} in all"
+        says = f"total {quantity.text} x {quantity.times} tok/s"
+        yield study.note(quantity.at, "extrapolated", says, why, "replicas", quantity.whole.value)
+
+
+def references(study: PublishedStudy) -> Findings:
+    """ "A is faster by p %" is over the best that was there, and not over another that A was tried beside."""
+    for line in SUMMARY.finditer(study.page.prose):
+        winner, loser = (line["a"], line["b"]) if line["first"] == line["a"] else (line["b"], line["a"])
+        arms = {arm.label: arm for arm in study.tried if line.start() in arm.stage}
+        best, other = arms.get(winner), arms.get(loser)
+        if line["way"] != "faster" or best is None or other is None:
+            continue
+        others = (arm for arm in arms.values() if not arm.same_server(best))
+        rival = study.best(study.before(best.stage)) or study.best(others)
+        if rival is None or rival.same_server(best) or rival.total.above(best.total):
+            continue
+        excess, ratio = rival.total / other.total, best.total / rival.total
+        if excess.above(1) and ratio:
+            why = f"{loser} was not the best so far: {rival.name} had {rival.total} tok/s"
+            says, place = f"{line['share']}%", study.page.place(line.start("share"))
+            yield Finding(place, "reference", says, change(ratio.value), why, True, weight=excess.value - 1)
+
+
+def _time(arm: PublishedArm) -> str:
+    found = arm.result.latency_s()
+    return f"{found.value:.2f}" if found else "n/a"
+
+
+def _said(study: PublishedStudy, arm: PublishedArm) -> str:
+    times = study.replicas(arm)
+    return f"{arm.total}" if times == 1 else f"{arm.total} x {times}"

@@ -1,0 +1,148 @@
+"""Identity: the model and the hardware that a page is about, wherever it names them."""
+
+import difflib
+import re
+from collections.abc import Iterator
+
+from loadgen.lab.audit.finding import Finding, Findings
+from loadgen.lab.audit.study import PublishedStudy
+
+# A name that ends in a number of parameters, and what stands behind that.
+MODEL = re.compile(r"(?<![\w.-])[A-Za-z][\w.]*(?:-[\w.]+)*?-\d+(?:\.\d+)?[BbMm]\b(?:-\w+)*")
+RECOMMENDATION = re.compile(r"\b[Rr]ecommend[^\n`|?!]{0,200}")
+QUANTIZED = re.compile(r"(?i)\b(?:FP8|FP4|NVFP4|INT8|INT4|AWQ|GPTQ|W8A8|W4A16|quantiz\w+)\b|-FP8|-AWQ|-GPTQ|w8a8")
+ONE_MODEL = re.compile(r"(?!.*\d\.?[xX]\b)(?:[\w-]+/)?[\w.-]*\d[\w.-]*")  # and no family of several versions
+# A version of a family, alone or with others in brackets: Foo-4.6, Foo-4.x (4.5 and 4.6).
+VERSION = re.compile(r"(?<![\w.-])([A-Za-z]+-?[A-Za-z]?)(\d+\.(?:\d+|x))(?![\w.])(?:\s*\(([\d., and]+)\))?")
+MIN_LIKENESS = 0.6  # of the letters of two names: below it one is no version of the other
+NUMBERS = {"a": 1, "a single": 1, "one": 1, "two": 2, "four": 4, "eight": 8, "sixteen": 16}
+_MAKER = r"(?:NVIDIA|AMD|Ascend|Intel|GPUs?\b|NPUs?\b)"
+COUNT = re.compile(
+    rf"(?:^|\s)(\d+)\s*(?:x|×|Ã—|\*|{_MAKER}|devices?\b)|(?:[A-Za-z]\d{{2,4}}[A-Z]?|\s)[x×*]\s?(\d+)\b", re.IGNORECASE
+)
+DEVICE = re.compile(r"\b(?:[ABHL]\d{2,3}|GB\d{3}|MI\d{3}X?|910[BC]|L40S?)\b")
+
+
+def models(study: PublishedStudy) -> Findings:
+    """Title, recommendation and commands name the model that the page is about, or a variant of it."""
+    named = [(name, at) for name, at in _named(study) if name]
+    subject = _subject(study, [name for name, _ in named])
+    for name, at in sorted({*named, *_unsized(study, subject)}, key=lambda found: found[1]) if subject else ():
+        if not akin(name, subject):
+            yield study.finding(at, "model", name, subject, f"the page is about {subject}", f"{name} {at}")
+
+
+def claimed(study: PublishedStudy) -> Findings:
+    """Every version of a family that title or recommendation names was run, if any of the family was."""
+    run = " ".join(command.name.lower() for command in study.page.commands)
+    for text, begin in _promises(study):
+        for found in VERSION.finditer(text):
+            family, versions = found[1], [found[2], *re.findall(r"\d+\.\d+", found[3] or "")]
+            others = [each for each in versions if not re.search(rf"{re.escape(family.lower() + each)}(?![\d.])", run)]
+            names = [f"{family}{each}" for each in others if not each.endswith("x")]
+            if names and family.lower() in run:
+                says, why = " and ".join(names), "no command on the page serves it"
+                yield study.note(begin + found.start(), "model", says, why, f"claimed {says}")
+
+
+def _promises(study: PublishedStudy) -> Iterator[tuple[str, int]]:
+    """The title, and the sentences before the first command that recommend, with where they begin."""
+    page = study.page
+    if page.sections:
+        yield page.sections[0].title, page.sections[0].begin
+    # What stands before the first command recommends that; later on a page may recommend a draft model, or another.
+    first = page.commands[0].at if page.commands else len(page.prose)
+    yield from ((found[0], found.start()) for found in RECOMMENDATION.finditer(page.prose, 0, first))
+
+
+def _subject(study: PublishedStudy, named: list[str]) -> str:
+    """The model that a page is about: what it says of it, unless most of what it names is another; else empty."""
+    stated = found[0].strip("- *\n") if (found := study.page.titled("Model")) else ""
+    if not named:
+        return stated.rpartition("/")[2] if ONE_MODEL.fullmatch(stated) else ""
+    votes = [sum(akin(name, other) for other in named) for name in named]
+    own = _first(stated)
+    if own and 2 * sum(akin(own, name) for name in named) >= max(votes):
+        return own
+    return min((name for name, vote in zip(named, votes, strict=True) if vote == max(votes)), key=len)
+
+
+def _unsized(study: PublishedStudy, subject: str) -> Iterator[tuple[str, int]]:
+    """The models of commands whose names tell no size, and are like the subject's: another version of it."""
+    for command in study.page.commands:
+        if not _first(command.name) and difflib.SequenceMatcher(None, command.name, subject).ratio() >= MIN_LIKENESS:
+            yield command.name, command.at
+
+
+def _named(study: PublishedStudy) -> Iterator[tuple[str, int]]:
+    page = study.page
+    if stated := page.titled("Model"):
+        yield _first(stated[0]), stated[1]
+    for text, begin in _promises(study):
+        yield from ((_bare(match[0]), begin + match.start()) for match in MODEL.finditer(text))
+    yield from ((_first(command.name), command.at) for command in page.commands)
+    yield from ((_first(client.model), client.at) for client in page.clients)
+
+
+def advice(study: PublishedStudy) -> Findings:
+    """What a page recommends it has run: a quantized model, if it recommends quantization."""
+    page = study.page
+    run = " ".join([*(command.text for command in page.commands), *(stage.title for stage in study.stages)])
+    if not study.arms or QUANTIZED.search(run):
+        return
+    for sentence in RECOMMENDATION.finditer(page.prose):
+        if found := QUANTIZED.search(sentence[0]):
+            why = "no quantized model was run: what it would bring on this page's load is unknown"
+            yield study.note(sentence.start() + found.start(), "advice", found[0], why, "quantization")
+
+
+def hardware(study: PublishedStudy) -> Findings:
+    """The devices that a page has are counted and are those that it recommends, and no server takes more."""
+    stated = study.page.titled("Hardware")
+    if stated is None or not stated[0] or stated[0].startswith('"'):
+        return  # nothing is said, or the words of others are quoted
+    said, at = stated[0].split("\n")[0].strip("- *"), stated[1]
+    yield from _others(study, said)
+    counted = next(filter(None, map(_count, (said, *(text for text, _ in _promises(study))))), None)
+    if counted is None:
+        why = "the number of devices is unknown, and so is the throughput of each"
+        yield Finding(study.page.place(at), "hardware-count", said, "a number of devices", why, note=True)
+        return
+    widest = max(study.page.commands, key=lambda command: command.width, default=None)
+    if widest is not None and widest.width > counted:
+        line = study.page.place(widest.at).line
+        why = f"`{widest.text}` at line {line} takes {widest.width} devices"
+        yield study.finding(at, "hardware", said, f"{widest.width} devices", why)
+
+
+def _others(study: PublishedStudy, said: str) -> Findings:
+    """Devices that title or recommendation name and the page does not have."""
+    own, why = set(DEVICE.findall(said)), f"the page was measured on {said}"
+    for text, begin in _promises(study) if own else ():
+        for match in DEVICE.finditer(text):
+            if match[0] not in own:
+                yield study.finding(begin + match.start(), "hardware", match[0], ", ".join(sorted(own)), why, match[0])
+
+
+def _count(said: str) -> int | None:
+    for word, number in NUMBERS.items():
+        if said.lower().startswith(word + " "):
+            return number
+    found = COUNT.search(said)
+    return int(found[1] or found[2]) if found else None
+
+
+def _first(text: str) -> str:
+    found = MODEL.search(text)
+    return _bare(found[0]) if found else ""
+
+
+def _bare(name: str) -> str:
+    """A name without the device that a page is about, which titles have behind the model."""
+    return re.sub(rf"(?i)-(?:{DEVICE.pattern[2:-2]})$", "", name)
+
+
+def akin(name: str, subject: str) -> bool:
+    """Whether one is the other, or a variant of it: the same name with more behind a dash."""
+    longer, shorter = sorted((name.lower(), subject.lower()), key=len, reverse=True)
+    return longer == shorter or longer.startswith((f"{shorter}-", f"{shorter}_"))

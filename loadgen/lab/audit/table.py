@@ -1,0 +1,208 @@
+"""Table: a Markdown table, its cells, and the quantities in them; also where all of it stands on one line."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from loadgen.lab.audit.number import Number
+
+# What cells call things -> the names of `Published`.
+LABELS = {
+    "total tps": "total_per_s",
+    "total token throughput": "total_per_s",
+    "output tps": "output_per_s",
+    "output token throughput": "output_per_s",
+    "success rate": "success_rate",
+    "mean latency": "latency_s",
+    "average latency": "latency_s",
+    "avg latency": "latency_s",
+} | {
+    f"{statistic} {metric}": f"{statistic}_{metric}_ms"
+    for statistic in ("mean", "median", "p90", "p95", "p99")
+    for metric in ("ttft", "tpot", "itl", "e2el")
+}
+SEPARATOR = re.compile(r"\|(?:[ \t]*:?-{3,}:?[ \t]*\|)+")
+MAX_HEADER = 4000  # characters before the separator in which a header is looked for
+UNIT = re.compile(r"\s*\((?:ms|s|tok/s|req/s|s/req|%)\)")
+QUANTITY = re.compile(
+    r"(?P<label>[A-Za-z][A-Za-z0-9 /-]*?)\s*(?:\((?:ms|s|tok/s|req/s|s/req|%)\))?\s*[:=]\s*"
+    r"(?P<number>\d[\d,]*(?:\.\d+)?)(?:\s?[x×]\s?(?P<times>\d+)\b(?! ?faster))?"
+    r"|(?P<change>[+−-]\d[\d,]*(?:\.\d+)?)\s?%(?P<device>\s?(?:/|per)\s?(?:GPU|NPU|device|card))?"
+    r"|(?<![\w.])(?P<speedup>\d+(?:\.\d+)?)\s?[x×](?= (?:faster|higher|lower|speed-?up))"
+    r"|(?<![\w.])(?P<bare>\d[\d,]*(?:\.\d+)?)(?:\s?[x×]\s?(?P<bare_times>\d+)\b)?(?![\w.%])"
+)
+BOUNDS = re.compile(r"\s*[;,]?\s*\(?(?P<low>[+−-]\d+(?:\.\d+)?)\s?% to (?P<high>[+−-]\d+(?:\.\d+)?)\s?%")
+BASELINE = re.compile(r"(?i)\W*(?:the )?baseline\b")
+PER_DEVICE = re.compile(r"(?:/|\bper) ?(?:GPU|NPU|device|card)s?\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change, as printed.
+
+    Attributes:
+        ratio: What it says, as a ratio: +50 % is 1.5; a speed-up is above 1 whatever it is of. A change with bounds
+            need not be the ratio of the two means beside it: it agrees with what is no further off than they are wide.
+        text: As printed, with its sign and the percent sign.
+        at: How far into the page it stands, in characters.
+        per_device: It is of what each device does.
+        is_speedup: It says how many times as fast.
+    """
+
+    ratio: Number
+    text: str
+    at: int
+    per_device: bool = False
+    is_speedup: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number in a cell.
+
+    Attributes:
+        name: As in `Published`; `""` where a cell holds nothing but a number; else the label in lower case.
+        number: What is printed.
+        text: As printed, without what multiplies it.
+        times: How many of it there are: 2 for "3019.19x2".
+        change: The change printed behind it.
+        at: How far into the page it stands, in characters.
+    """
+
+    name: str
+    number: Number
+    text: str
+    times: int
+    change: Change | None
+    at: int
+
+    @property
+    def is_latency(self) -> bool:
+        """Whether less of it is better."""
+        return self.name == "latency_s" or self.name.endswith("_ms")
+
+    @property
+    def whole(self) -> Number:
+        """What all of them amount to."""
+        return self.number * self.times
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell: its quantities, a change that belongs to none of them, and its text.
+
+    The first change behind a number is its own. Further ones are others that the author quotes, or its bounds.
+    """
+
+    quantities: tuple[Quantity, ...]
+    change: Change | None
+    text: str = ""
+
+    def get(self, name: str) -> Quantity | None:
+        """The quantity of this name."""
+        return next((found for found in self.quantities if found.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row: its name, which is its first cell unless all rows have the same, and the other cells."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: the names of its columns but the first, and its rows."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    at: int
+
+    @property
+    def baseline(self) -> int | None:
+        """The column that the others are compared with: the one that says so."""
+        return next((number for number, name in enumerate(self.columns) if BASELINE.match(name)), None)
+
+    def pairs(self) -> Iterator[tuple[Row, Cell, Cell, str]]:
+        """Each row, its cell of the baseline, and each other cell of it with the name of its column."""
+        if (base := self.baseline) is None:
+            return
+        for row in self.rows:
+            for number, cell in enumerate(row.cells):
+                if number != base:
+                    yield row, row.cells[base], cell, self.columns[number]
+
+
+NO_TABLE = Table((), (), 0)
+
+
+def tables(text: str) -> Iterator[Table]:
+    """Every table of a text whose fences are blanked out."""
+    for separator in SEPARATOR.finditer(text):
+        count = separator[0].count("|") - 1
+        cells = rf"\|((?:[^|]*\|){{{count}}})"
+        begin = max(0, separator.start() - MAX_HEADER)
+        header = re.search(rf"{cells}\s*\Z", text[begin : separator.start()])
+        if header is None:
+            continue
+        row = re.compile(rf"\s*{cells}")
+        rows, at = [], separator.end()
+        columns = tuple(cell.strip(" *\n") for cell in header[1].split("|")[1:-1])
+        while found := row.match(text, at):
+            rows.append(_row(found[1], found.start(1), columns))
+            at = found.end()
+        yield Table(columns, _named(rows), begin + header.start())
+
+
+def _named(rows: list[Row]) -> tuple[Row, ...]:
+    """Name rows that all have the same first cell by the first other column of texts that differ."""
+    if len(rows) > 1 and len({row.name for row in rows}) == 1:
+        for texts in zip(*([cell.text for cell in row.cells] for row in rows), strict=False):
+            if len(set(texts)) == len(rows) and all(text[:1].isalpha() for text in texts):
+                return tuple(replace(row, name=text) for row, text in zip(rows, texts, strict=True))
+    return tuple(rows)
+
+
+def _row(text: str, at: int, columns: tuple[str, ...]) -> Row:
+    first, *others = text.split("|")[:-1]
+    cells, start = [], at + len(first) + 1
+    for column, other in zip(columns, others, strict=False):
+        cells.append(cell(other, start, LABELS.get(UNIT.sub("", column).strip().lower(), "")))
+        start += len(other) + 1
+    return Row(" ".join(first.strip(" *\n").split()), tuple(cells), at)
+
+
+def cell(text: str, at: int, name: str = "") -> Cell:
+    """Read a cell that begins at `at`; a number without a label has this name."""
+    bare = re.sub(r"<[^>]*>", lambda tag: " " * len(tag[0]), text)
+    quantities: list[Quantity] = []
+    alone: Change | None = None
+    for found in QUANTITY.finditer(bare):
+        if change := _change(found, at):
+            if quantities and quantities[-1].change is None:
+                quantities[-1] = replace(quantities[-1], change=change)
+            elif not quantities:
+                alone = alone or change
+            continue
+        group = "number" if found["number"] else "bare"
+        label = " ".join((found["label"] or "").lower().split())
+        times = int(found["times"] or found["bare_times"] or 1)
+        known = LABELS.get(label, label) or name
+        number = Number.printed(found[group])
+        quantities.append(Quantity(known, number, found[group], times, None, at + found.start(group)))
+    return Cell(tuple(quantities), alone, " ".join(bare.split()))
+
+
+def _change(found: re.Match[str], at: int) -> Change | None:
+    if found["change"]:
+        ratio = Number.printed(found["change"]) / 100 + 1
+        if bounds := BOUNDS.match(found.string, found.end()):
+            width = abs(Number.printed(bounds["high"]).value - Number.printed(bounds["low"]).value) / 100
+            ratio += Number(0, -width, width)
+        return Change(ratio, f"{found['change']}%", at + found.start("change"), bool(found["device"]))
+    if found["speedup"]:
+        ratio = Number.printed(found["speedup"])
+        return Change(ratio, f"{found['speedup']}x", at + found.start("speedup"), is_speedup=True)
+    return None

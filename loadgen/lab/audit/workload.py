@@ -1,0 +1,116 @@
+"""Announced workload: a load that a page announces: in a list, in a profile, or by the command that sends it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from loadgen.lab.audit.client_command import ClientCommand
+from loadgen.lab.audit.published import Published
+
+MAX_LENGTH_ERROR = 0.05  # relative: what mean lengths may be off what was asked, by tokenizers
+TEMPLATE_TOKENS = 64  # tokens that a chat template may add to a prompt
+_COUNT = r"(\d[\d,]*\.?\d*)\s?([kK]?)"
+PROSE = re.compile(
+    rf"(?:^|\n)[ \t]*(?:[-*]|\d+\.)?[ \t]*\**(?P<name>[^\n:`|]{{0,60}}?)\**:?\s*{_COUNT} (?:random )?"
+    rf"input(?: tokens?)?\s*(?:,|\+|/|and)\s*{_COUNT} (?:output|generation)"
+)
+RUN_ON = re.compile(rf"(?P<name>){_COUNT} input tokens, {_COUNT} output tokens")
+KEY = re.compile(r"(?<![\w-])(\w+): ([\w.]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class AnnouncedWorkload:
+    """One workload.
+
+    Attributes:
+        name: As the page calls it; empty where it is only in a command.
+        at: How far into the page it stands, in characters.
+        input_tokens: Of each request; None: conversations of many lengths.
+        output_tokens: Of each request; None: as the conversations had.
+        requests: How many are sent; None: unknown.
+        rate: Requests per second that are offered; None: unknown, or all at once.
+        cap: The most that may be in flight; None: unknown.
+    """
+
+    name: str
+    at: int
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    requests: int | None = None
+    rate: float | None = None
+    cap: int | None = None
+
+    def fits(self, result: Published) -> bool:
+        """Whether a result can be of this workload, by the lengths of its requests."""
+        known = self.input_tokens is not None and result.per_request() is not None
+        return known and not length_mismatch(result, self.input_tokens, self.output_tokens)
+
+
+def length_mismatch(result: Published, input_tokens: int | None, output_tokens: int | None) -> str:
+    """Return which mean lengths of a result are not those of a load: "prompts" or "replies"; empty: both may be.
+
+    Args:
+        result: The result.
+        input_tokens: Of each prompt; None: of many lengths.
+        output_tokens: Of each reply, which may end early; None: of many lengths.
+    """
+    lengths, longest = result.per_request(), 1 + MAX_LENGTH_ERROR
+    if lengths is None:
+        return ""
+    prompt, reply = lengths
+    if input_tokens is not None:
+        shortest = (1 - MAX_LENGTH_ERROR) * input_tokens
+        if not shortest <= prompt <= longest * input_tokens + TEMPLATE_TOKENS:
+            return "prompts"
+    return "replies" if output_tokens is not None and reply > longest * output_tokens else ""
+
+
+def workloads(
+    text: str, prose: str, clients: list[ClientCommand], title_at: dict[int, str]
+) -> Iterator[AnnouncedWorkload]:
+    """Every workload that a page announces; `prose` has no fences, `title_at` has titles by where sections begin."""
+    yield from map(_of_command, clients)
+    seen: set[int] = set()
+    for found in chain(PROSE.finditer(prose), RUN_ON.finditer(prose)):
+        if found.start(2) not in seen:
+            seen.add(found.start(2))
+            yield _of_prose(found)
+    yield from _profiles(text, title_at)
+
+
+def _of_command(client: ClientCommand) -> AnnouncedWorkload:
+    is_random = client.dataset == "random" or client.number("random-input-len") is not None
+    rate = client.flags.get("request-rate", "")
+    return AnnouncedWorkload(
+        "",
+        client.at,
+        client.number("random-input-len", "random-input") if is_random else None,
+        client.number("random-output-len", "random-output") if is_random else None,
+        client.number("num-prompts", "max-requests"),
+        float(rate) if re.fullmatch(r"\d+(\.\d+)?", rate) else None,
+        client.number("max-concurrency"),
+    )
+
+
+def _of_prose(found: re.Match[str]) -> AnnouncedWorkload:
+    numbers = [float(found[group].replace(",", "")) * (1000 if found[group + 1] else 1) for group in (2, 4)]
+    return AnnouncedWorkload(found["name"].strip(" *-."), found.start(2), *map(round, numbers))
+
+
+def _profiles(text: str, title_at: dict[int, str]) -> Iterator[AnnouncedWorkload]:
+    """A profile as GPUStack writes it: keys that begin with dataset_name, up to the next profile."""
+    starts = [found.start() for found in re.finditer(r"\bdataset_name:", text)]
+    for begin, end in zip(starts, [*starts[1:], len(text)], strict=False):
+        keys = dict(KEY.findall(text[begin : min(end, begin + 400)].split("```")[0]))
+        if not keys.keys() & {"request_rate", "total_requests"}:
+            continue
+        above = [title for at, title in title_at.items() if at < begin]
+
+        def number(name: str, of: dict[str, str] = keys) -> int | None:
+            return int(of[name]) if of.get(name, "").isdigit() else None
+
+        name = above[-1].split(" dataset_name")[0].split("```")[0].strip() if above else ""
+        rate = number("request_rate")
+        lengths = number("dataset_input_tokens"), number("dataset_output_tokens")
+        yield AnnouncedWorkload(name, begin, *lengths, number("total_requests"), rate)

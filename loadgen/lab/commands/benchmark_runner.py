@@ -1,0 +1,54 @@
+"""`loadgen benchmark-runner benchmark run`: execute a benchmark job of GPUStack."""
+
+from typing import TYPE_CHECKING
+
+from loadgen.cli.import_guard import single_threaded
+from loadgen.errors import BadInput
+from loadgen.lab.gpustack import arguments
+from loadgen.util import log_setup
+
+if TYPE_CHECKING:
+    from loadgen.lab.gpustack.job import Job
+
+
+def main(argv: list[str]) -> int:
+    """Execute the runs one after the other until one fails, or the search; returns the exit code."""
+    given = arguments.parse(_arguments(argv))  # --help ends here, before any slow import
+    import asyncio
+
+    from loadgen.lab.gpustack.flag_names import renamed_flags
+    from loadgen.lab.gpustack.job import Job
+
+    with renamed_flags():
+        job = Job.of(given)
+        log_setup.to_stderr("warning")
+        _make_folder(job)
+        if job.auto_tune is None:
+            from loadgen.lab.gpustack.step_runs import StepRuns
+
+            return asyncio.run(StepRuns(job).execute())
+        with single_threaded():
+            from loadgen.lab.gpustack.search_runs import SearchRuns
+
+        return SearchRuns(job).execute()
+
+
+def _arguments(argv: list[str]) -> list[str]:
+    """Return the words after `benchmark run`; `run` may be left out."""
+    if argv in (["-h"], ["--help"]):
+        return argv
+    if argv[:1] != ["benchmark"]:
+        problem = "unknown command" if argv else "missing"
+        raise BadInput(
+            argv[0] if argv else "benchmark run", problem, "write loadgen benchmark-runner benchmark run FLAGS"
+        )
+    return argv[2:] if argv[1:2] == ["run"] else argv[1:]
+
+
+def _make_folder(job: "Job") -> None:
+    folder = job.output.parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = f"{folder} cannot be created ({error.strerror})"
+        raise BadInput("--output-dir", problem, "choose another folder") from error

@@ -1,0 +1,148 @@
+"""The runs of a search of --auto-tune: each leaves its records, and each load a summary."""
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from loadgen.analysis.search.algorithm import End
+from loadgen.analysis.search.capacity import ThroughputGain, misses_rate
+from loadgen.analysis.search.early_stop import StopRule
+from loadgen.analysis.search.levels import PILED_UP, InconclusiveRun
+from loadgen.analysis.search.load_search import LoadSearch
+from loadgen.analysis.search.search_bounds import SearchBounds
+from loadgen.cli import exit_codes
+from loadgen.cli.runs.run_series import SeriesRunner
+from loadgen.config.settings import RunSettings
+from loadgen.lab.gpustack import stop_rules
+from loadgen.lab.gpustack.job import Job
+from loadgen.lab.gpustack.progress import Reporter
+from loadgen.lab.gpustack.ramp import Ramp
+from loadgen.lab.gpustack.summary import coverage, summarize
+from loadgen.metrics.progress import Progress
+from loadgen.metrics.records.file import RecordFile
+from loadgen.report import to_json
+from loadgen.runner.run_result import Result
+from loadgen.runner.server import Server
+from loadgen.util.atomic_file import write_atomic
+from loadgen.util.tasks import background_tasks
+
+RESOLUTION = 0.025  # between the highest load within the limits and the lowest beyond them
+OUT_OF_TIME = "--max-total-seconds are over"
+
+
+class SearchRuns:
+    """The runs of one search.
+
+    Args:
+        job: A job with a search.
+    """
+
+    def __init__(self, job: Job) -> None:
+        assert job.auto_tune is not None
+        self._job, self._tuned, self._reporter = job, job.auto_tune, Reporter(job.progress)
+        self._ramp = Ramp(job.auto_tune)
+        self._beyond = misses_rate if self._tuned.axis == "rate" else ThroughputGain()
+        bounds = SearchBounds(
+            min_level=self._tuned.lower_bound,
+            max_level=self._tuned.upper_bound,
+            resolution=RESOLUTION,
+            looks=1,  # a point of GPUStack's is one run
+            max_runs=self._tuned.max_points,
+            run_s=self._tuned.run_s,
+            misses=self._misses,
+            stop_rules=partial(stop_rules.piled_up, why=PILED_UP),
+            counted=job.phases.counted,
+            new_seeds=self._tuned.seed_increment,
+        )
+        self._search = LoadSearch(self._tuned.settings, self._tuned.axis, self._tuned.first, bounds)
+        self._series = SeriesRunner(self._search.data, self._tuned.settings, None)
+        self._last: tuple[RunSettings, Result] | None = None
+        self._ends_s = 0.0
+
+    def execute(self) -> int:
+        """Carry the search out, and write the file of how it ended; returns the exit code."""
+        return self._series.execute(self._measure, self._search.first_settings)
+
+    async def _measure(self, server: Server) -> None:
+        async with background_tasks(self._reporter.run()):
+            await self._search_at(server)
+        await self._reporter.finish()
+
+    async def _search_at(self, server: Server) -> None:
+        begun_s = time.monotonic()
+        self._ends_s = begun_s + self._tuned.max_total_seconds
+
+        async def measure(settings: RunSettings, name: str, stop: StopRule) -> Result:
+            if time.monotonic() >= self._ends_s:
+                self._ramp.out_of_time = True
+                raise InconclusiveRun(OUT_OF_TIME)
+            level = self._search.level_of(settings)
+            title = f"run {len(self._series.data.points) + 1}, {self._search.level_text(level)}"
+            run_server = dataclasses.replace(server, settings=settings)
+
+            def stop_in_time(progress: Progress) -> str | None:
+                runs, left_s = len(self._series.data.points), self._ends_s - time.monotonic()
+                share = progress.ended / progress.scheduled if progress.scheduled else 0.0
+                spent = max((runs + share) / self._tuned.max_points, 1 - left_s / self._tuned.max_total_seconds)
+                self._reporter.update(100 * spent)
+                if left_s <= 0:
+                    self._ramp.out_of_time = True
+                    return OUT_OF_TIME
+                return stop(progress)
+
+            result = await self._series.run(run_server, settings, level, title=title, stop=stop_in_time, reports=False)
+            self._last = settings, result
+            return result
+
+        try:
+            await self._search.execute(server.settings, measure, self._records, self._series.say, self._save_point)
+        finally:
+            self._ramp.spent_s = time.monotonic() - begun_s
+            self._set_exit_codes()
+            if self._ramp.points and not self._series.interrupts.count:
+                self._ramp.write(self._search.data)
+
+    def _misses(self, level: float, result: Result) -> str | None:
+        if (failed := stop_rules.too_many_failed(self._job, result.numbers.failed)) is not None:
+            return failed
+        why = self._beyond(level, result)
+        if why is not None:
+            self._ramp.beyond_capacity.add(level)
+        return why
+
+    def _save_point(self) -> None:
+        """Write the summary of the load that was run last, as far as its runs show whether it is within the limits."""
+        if self._last is None:
+            return
+        (settings, result), self._last = self._last, None
+        assert settings.records is not None
+        load = self._search.level_of(settings)
+        judged = next(each for each in self._search.data.levels if each.level == load)
+        if judged.why == PILED_UP:
+            self._ramp.beyond_capacity.add(load)
+        strategy = self._tuned.strategy(load, judged.met)
+        summary = summarize(RecordFile(settings.records), strategy, result, self._job.phases)
+        summary["loadgen"] |= {"load": load, "met": judged.met, "why": judged.why}
+        path = self._ramp.add(load, summary)
+        write_atomic(path, to_json(summary) + "\n")
+        if text := coverage(path, summary, "so do the limits, and the rates of this log count all"):
+            self._series.say(text)
+
+    @contextlib.contextmanager
+    def _records(self, name: str) -> Iterator[Path]:
+        """Yield the path of the next run's records, which are kept."""
+        yield self._tuned.records(len(self._series.data.points) + 1)
+
+    def _set_exit_codes(self) -> None:
+        """Set the exit code by the outcome of the search: failures of single loads are what it looks for."""
+        found, level = self._search.outcome, self._search.found_level
+        own = []
+        if not level and (found is None or found.end is not End.NONE):
+            own.append(exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID)
+        elif not level and not self._tuned.limits:
+            own.append(exit_codes.SLO_MISSED)
+        kept = (exit_codes.INTERNAL, exit_codes.INTERRUPTED)
+        self._series.codes[:] = [code for code in self._series.codes if code in kept] + (own or [exit_codes.DONE])

@@ -1,0 +1,149 @@
+"""The runs of a job with given loads, one of --profile or several of --stages, and the loads in guidellm's terms."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loadgen.config import presets
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput
+from loadgen.lab.gpustack import arguments
+from loadgen.lab.gpustack.flag_names import renamed_flags
+from loadgen.lab.gpustack.numbers import number, whole_number
+from loadgen.lab.gpustack.transient import Transients
+
+UNLIMITED = -1.0  # GPUStack's request_rate
+WITH_RATE = ("constant", "async", "poisson", "concurrent")
+# The keys of a stage, and the corresponding flags of `loadgen run`.
+STAGE = {"rate": "--request-rate", "max_requests": "--num-prompts", "max_seconds": "--duration"}
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """The load of a run.
+
+    Attributes:
+        rate: Requests per second or, for concurrent, requests in flight; None if the profile has no
+            rate.
+    """
+
+    type_: str
+    rate: float | None
+    max_concurrency: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as guidellm writes it, where requests in flight are streams."""
+        streams = self.type_ == "concurrent" and self.rate is not None
+        return vars(self) | ({"streams": int(self.rate or 0)} if streams else {})
+
+
+@dataclass(frozen=True)
+class Step:
+    """One run of a job.
+
+    Attributes:
+        settings: The settings of the run; its records are saved beside the summary.
+        strategy: Its load in guidellm's terms.
+        summary: The path of the summary.
+    """
+
+    settings: RunSettings
+    strategy: Strategy
+    summary: Path
+
+
+def single(given: dict[str, Any], common: dict[str, Any], output: Path) -> Step:
+    """Return the run of --profile.
+
+    Args:
+        given: The flags, as `arguments.parse` returns them.
+        common: The fields of `RunSettings` that the flags for the server, the prompts and the limits set.
+        output: The path of the summary.
+
+    Raises:
+        BadInput: The load is missing or wrong.
+    """
+    given_rates = [part for text in given.get("rate", ()) for part in text.split(",") if part.strip()]
+    if len(given_rates) > 1:
+        raise BadInput(
+            "--rate", "has several values", "run them one after the other with --stages '[{\"rate\": 1}, ...]'"
+        )
+    of_scenario = "concurrent" if given.get("axis") == "concurrency" else "constant"
+    kind = given.get("profile", of_scenario if "scenario" in given else "sweep")
+    if kind == "sweep":
+        raise BadInput("--profile", "sweep is not supported", "search with --auto-tune, or give --profile and --rate")
+    rate = number(given_rates[0], "--request-rate") if given_rates else None
+    return _step(given, common, (kind, rate), output)
+
+
+def stages(given: dict[str, Any], common: dict[str, Any], output: Path) -> tuple[Step, ...]:
+    """Return the runs of --stages.
+
+    Args:
+        given: The flags, as `arguments.parse` returns them.
+        common: The fields of `RunSettings` that the flags for the server, the prompts and the limits set.
+        output: The path of which those of the summaries are made.
+
+    Raises:
+        BadInput: A stage is wrong.
+    """
+    if "profile" in given:
+        raise BadInput("--profile", "cannot be combined with --stages", "leave one of the two out")
+    listed = given["stages"]
+    if (
+        not isinstance(listed, list)
+        or not listed
+        or not all(isinstance(s, dict) and s.get("rate") is not None for s in listed)
+    ):
+        raise BadInput("--stages", "is not a list of stages with a rate", 'write [{"rate": 1, "max_requests": 100}]')
+    kind = "concurrent" if given.get("axis") == "concurrency" else "constant"
+    further = given.get("seed_increment", True) and "random_seed" in given
+    steps = []
+    for index, stage in enumerate(listed):
+        if unknown := set(stage) - set(STAGE):
+            raise BadInput(f"--stages {min(unknown)}", "unknown key", f"choose from {', '.join(STAGE)}")
+        own = common | ({"seed": common["seed"] + index} if further else {})
+        path = output.with_name(f"{output.stem}__stage{index}.json")
+        with renamed_flags({STAGE[key]: f"--stages {key}" for key, value in stage.items() if value is not None}):
+            if stage.get("max_requests") is not None:
+                own["num_prompts"] = whole_number(stage["max_requests"], "--num-prompts")
+            if stage.get("max_seconds") is not None:
+                own["duration"] = number(stage["max_seconds"], "--duration")
+            steps.append(_step(given, own, (kind, number(stage["rate"], "--request-rate")), path))
+    return tuple(steps)
+
+
+def _step(given: dict[str, Any], fields: dict[str, Any], how: tuple[str, float | None], summary: Path) -> Step:
+    if fields.get("num_prompts") is None and fields.get("duration") is None:
+        raise BadInput("--max-requests", "missing, and so is --max-seconds", "give at least one of the two")
+    load, strategy = _load(how, given, fields)
+    records = str(summary.with_suffix(".records.jsonl"))
+    settings = RunSettings(**fields | load | {"records": records}).checked()
+    Transients.of(given).check(settings)
+    return Step(settings, strategy, summary)
+
+
+def _load(
+    how: tuple[str, float | None], given: dict[str, Any], fields: dict[str, Any]
+) -> tuple[dict[str, Any], Strategy]:
+    kind, rate = how
+    cap = given.get("max_concurrency", presets.GPUSTACK["max_concurrency"])
+    if rate is None and kind in WITH_RATE:
+        rate = fields.get("request_rate")
+    if kind in ("constant", "async", "poisson"):
+        if rate is None:
+            raise BadInput("--request-rate", "missing", "give requests per second")
+        rate = math.inf if rate == UNLIMITED else rate
+        load = {"request_rate": rate, "burstiness": 1.0 if kind == "poisson" else math.inf, "max_concurrency": cap}
+        return load, Strategy(kind, rate if math.isfinite(rate) else None, cap)
+    if kind == "concurrent" and (rate is None or rate < 1 or not rate.is_integer()):
+        raise BadInput(
+            "--request-rate", f"{rate} is not a number of requests in flight", "give a whole number of 1 or more"
+        )
+    if kind != "concurrent" and rate is not None:
+        raise BadInput(
+            "--request-rate", f"cannot be combined with --profile {kind}, which has no rate", arguments.LEAVE_OUT
+        )
+    cap = {"synchronous": 1, "concurrent": int(rate or 0)}.get(kind, cap)
+    return {"request_rate": math.inf, "burstiness": 1.0, "max_concurrency": cap}, Strategy(kind, rate, cap)

@@ -1,0 +1,142 @@
+"""The result of an arm in a step, and what it achieved on each workload."""
+
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from loadgen.lab.study.execute.difference import Difference
+from loadgen.lab.study.execute.trial import Trial, WorkloadRun
+from loadgen.lab.study.plan.plan import PlannedArm
+from loadgen.stats.group_sequential import Comparison
+
+
+class Verdict(StrEnum):
+    """The outcome of an arm in its step."""
+
+    REFERENCE = "reference"
+    ADOPTED = "adopted"
+    BETTER = "better"  # but another arm goes on
+    NOT_SIGNIFICANT = "not significant"
+    WORSE = "worse"
+    SAME_AS = "same as"
+    INFEASIBLE = "infeasible"
+    FAILED = "failed"
+    PRUNED = "pruned"
+    NOT_RUN = "not run"
+    OPEN = "open"  # it has run, and nothing is decided yet
+    DRAWN = "drawn"  # by a joint stage, and tried once
+    PUBLISHED = "published"  # by others, from one run, so that nothing is decided
+    ADOPTED_BY_AUTHOR = "adopted by the author"  # of published results, as the study expects; nothing confirmed it
+
+
+@dataclass(frozen=True)
+class WorkloadResult:
+    """The result of an arm on one workload.
+
+    Attributes:
+        runs: Runs that count, by block.
+        scores: Value of the objective's metric in each block that has one.
+        achieved: Geometric mean of the scores; None without any.
+        total_tps: Input and output tokens/s of the box, geometric mean of the runs.
+        user_tps: Output tokens/s that a user sees, 1000 / median TPOT in ms, mean of the runs.
+        gpu_tps: Output tokens/s of each device in use, geometric mean of the runs.
+        estimated: Whether values of the box were scaled up from a part of it.
+        difference: Difference from the step's reference; None for the reference or if nothing can be compared.
+    """
+
+    runs: Mapping[int, WorkloadRun]
+    scores: Mapping[int, float]
+    achieved: float | None
+    total_tps: float | None
+    user_tps: float | None
+    gpu_tps: float | None
+    estimated: bool
+    difference: Difference | None = None
+
+    @property
+    def middle(self) -> WorkloadRun:
+        """The run with the median score; of two, the lower one."""
+        order = sorted(self.scores, key=self.scores.__getitem__) or list(self.runs)
+        return self.runs[order[(len(order) - 1) // 2]]
+
+    @property
+    def answer_tokens(self) -> float | None:
+        """Mean number of tokens of an answer that succeeded; None if no run tells it."""
+        counts = [(run.summary.get("total_output_tokens"), run.summary["completed"]) for run in self.runs.values()]
+        known = [(tokens, answers) for tokens, answers in counts if tokens is not None and answers]
+        return sum(tokens for tokens, _ in known) / sum(answers for _, answers in known) if known else None
+
+    def mean(self, name: str) -> float | None:
+        """Return the arithmetic mean of a positive number of the summaries; None if no run has it."""
+        values = positive_values(self.runs.values(), name)
+        return statistics.fmean(values) if values else None
+
+
+@dataclass(frozen=True)
+class ArmResult:
+    """The result of an arm in a step, as far as it has come.
+
+    Attributes:
+        planned: The arm.
+        verdict: Its outcome.
+        reason: Reason of the verdict: a limit that was missed, a failure, or the name of the arm it is the same as.
+        trials: Its starts, failed ones included, in the order in which they ended.
+        counted: Those of `trials` that count; the others failed, or were disturbed and repeated.
+        values: Value of the objective, block by block.
+        misses: Number of starts that missed a limit of the study.
+        comparison: Comparison with the reference; None if there is none.
+        notes: Further remarks by their subject: answers, bound.
+        workloads: Result on each workload; filled by `loadgen.lab.study.execute.workload_results`.
+    """
+
+    planned: PlannedArm
+    verdict: Verdict = Verdict.NOT_RUN
+    reason: str = ""
+    trials: tuple[Trial, ...] = ()
+    counted: tuple[Trial, ...] = ()
+    values: tuple[float, ...] = ()
+    misses: int = 0
+    comparison: Comparison | None = None
+    notes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    workloads: Mapping[str, WorkloadResult] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def name(self) -> str:
+        """Name in the step."""
+        return self.planned.name
+
+    @property
+    def published(self) -> bool:
+        """Whether others measured it, each workload in a single run."""
+        return any(run.findings.published for trial in self.trials for run in trial.runs.values())
+
+    @property
+    def repeated(self) -> int:
+        """Number of starts that ran and do not count, because others disturbed them."""
+        ran = sum(trial.failure is None for trial in self.trials)
+        return ran - len(self.counted) if self.counted else 0
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the arm has no verdict yet."""
+        return self.verdict in (Verdict.NOT_RUN, Verdict.OPEN)
+
+    @property
+    def why(self) -> str:
+        """Reason and remarks in one line; of an arm that is the same as another, the name of that."""
+        if self.verdict is Verdict.SAME_AS:
+            return self.reason
+        return "; ".join(filter(None, (self.reason, *self.notes.values())))
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the arm runs, and most of its starts met the limits of the study."""
+        return self.verdict not in (Verdict.INFEASIBLE, Verdict.FAILED) and 2 * self.misses < len(self.values)
+
+
+def positive_values(runs: Iterable[WorkloadRun], name: str) -> list[float]:
+    """Return the positive values of a number in the summaries of runs."""
+    found = (run.summary.get(name) for run in runs)
+    return [float(value) for value in found if isinstance(value, int | float) and value > 0]

@@ -1,0 +1,136 @@
+"""The score of a trial: its value of the objective, and the limits of the study that it missed."""
+
+import math
+import statistics
+from dataclasses import replace
+from typing import Any
+
+from loadgen.config import slo
+from loadgen.lab.study.execute.accuracy_gate import AccuracyGate
+from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
+from loadgen.lab.study.execute.trial import Trial, WorkloadRun
+from loadgen.lab.study.spec.arm_spec import ArmSpec
+from loadgen.lab.study.spec.study import Study
+from loadgen.util.number_format import four_digits, percent
+
+
+def devices_used(arm: ArmSpec, study: Study) -> int:
+    """Return the number of accelerators that an arm uses; 1 if the box has none, so that box and device are equal."""
+    box = study.hardware.devices
+    if not box:
+        return 1
+    return min(max(len(arm.devices), arm.width * arm.replicas), box)
+
+
+def copies(arm: ArmSpec, study: Study) -> int:
+    """Return how often an arm fits into the box; values of one arm are multiplied by that."""
+    return max(1, study.hardware.devices // devices_used(arm, study)) if study.hardware.devices else 1
+
+
+def count_trial(arm: ArmResult, trial: Trial, study: Study, gate: AccuracyGate, *, max_misses: int) -> ArmResult:
+    """Count a trial that ran in the result of its arm.
+
+    Args:
+        arm: The result so far, with the trial among its trials.
+        trial: The trial.
+        study: The study.
+        gate: Its accuracy gate.
+        max_misses: Trials that may miss a limit before the arm is infeasible, that one included.
+    """
+    value = objective_value(trial.runs[study.objective.workload], arm.planned.spec, study)
+    rejected, answers = gate.judge(arm.planned.spec, arm.trials)
+    missed = answers if rejected else missed_limits(trial, study) or ("" if value is not None else "no value")
+    notes = {"answers": "" if rejected else answers, "bound": lower_bound_note(trial, study)}
+    arm = replace(
+        arm,
+        verdict=Verdict.OPEN if arm.undecided else arm.verdict,
+        counted=(*arm.counted, trial),
+        notes={**arm.notes, **{subject: note for subject, note in notes.items() if note}},
+    )
+    if value is None:
+        return replace(arm, verdict=Verdict.INFEASIBLE, reason=missed)
+    arm = replace(arm, values=(*arm.values, value))
+    if not missed:
+        return arm
+    arm = replace(arm, misses=arm.misses + 1, reason=missed)
+    return replace(arm, verdict=Verdict.INFEASIBLE) if rejected or arm.misses >= max_misses else arm
+
+
+def objective_value(run: WorkloadRun, arm: ArmSpec, study: Study) -> float | None:
+    """Return the value of a run in the unit of the objective's metric; None if the run has none.
+
+    Of several rounds it is the geometric mean.
+    """
+    if len(run.rounds) == 1:
+        return _value(run, arm, study)
+    values = [_value(each, arm, study) for each in run.rounds]
+    known = [value for value in values if value is not None]
+    return statistics.geometric_mean(known) if known else None
+
+
+def _value(run: WorkloadRun, arm: ArmSpec, study: Study) -> float | None:
+    metric = study.objective.metric
+    if metric == "goodput":
+        goodput = run.findings.goodput
+        return goodput.rate * copies(arm, study) if goodput and goodput.rate else None
+    if metric == "e2e_p50":
+        return _positive(run.summary.get("median_e2el_ms"))
+    if metric == "output_tps_per_gpu":
+        output = _positive(run.summary.get("output_throughput"))
+        return None if output is None else output / devices_used(arm, study)
+    total = _positive(run.summary.get("total_token_throughput"))
+    if total is None:
+        return None
+    if metric == "total_tps_per_box":
+        return total * copies(arm, study)
+    price = study.hardware.gpu_hour_price
+    assert price is not None  # the study was checked
+    return price * devices_used(arm, study) / (total * 3600 / 1e6)
+
+
+def gain(value: float, study: Study) -> float:
+    """Convert a value of the objective so that more is better."""
+    return value if study.objective.more_is_better else 1 / value
+
+
+def missed_limits(trial: Trial, study: Study) -> str | None:
+    """Return the success rate or the SLO limits that a trial missed; None if it met all."""
+    run = trial.runs[study.objective.workload]
+    if run.success_rate < study.objective.success_rate:
+        least = percent(study.objective.success_rate, 1)
+        return f"success rate {percent(run.success_rate, 1)}, at least {least} is required"
+    goodput = run.findings.goodput
+    if study.objective.metric == "goodput" and goodput and not goodput.rate:
+        lowest = min(rate for rate, _ in goodput.tried)
+        return f"no rate meets {goodput.limits}, down to {four_digits(lowest)} requests/s"
+    missed = [row for row in run.findings.slo if not row.met]
+    if missed and study.objective.metric != "goodput":
+        values = ["exceeded, because too many requests failed" if row.beyond else row.value_text for row in missed]
+        return "; ".join(f"{row.limit} is {value}" for row, value in zip(missed, values, strict=True))
+    return None
+
+
+def lower_bound_note(trial: Trial, study: Study) -> str:
+    """Return why the true goodput may be higher than the measured one; empty if it is exact."""
+    goodput = trial.runs[study.objective.workload].findings.goodput
+    if study.objective.metric != "goodput" or not goodput or goodput.end != "floor":
+        return ""
+    edge = f"it failed at {four_digits(goodput.fails)} requests/s" if goodput.fails else "no rate failed"
+    return f"only a lower bound, {edge}"
+
+
+def distance(run: WorkloadRun) -> float:
+    """Return how far a run is from its limits: 0 meets them, 0.5 exceeds one by half; failures add their share."""
+    excess = 1 - run.success_rate
+    for row in run.findings.slo:
+        if row.met or row.beyond:  # the percentile lies among failed requests, which the success rate counts
+            continue
+        if row.value is None:
+            return math.inf
+        threshold = slo.parse(row.limit)[0].threshold
+        excess += row.value / threshold - 1 if threshold else row.value
+    return excess
+
+
+def _positive(number: Any) -> float | None:
+    return float(number) if isinstance(number, int | float) and number > 0 and math.isfinite(number) else None

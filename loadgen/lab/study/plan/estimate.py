@@ -1,0 +1,115 @@
+"""Estimates of how long starts and workloads take before anything is measured, each with its basis."""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from loadgen.analysis.search.criteria import RequestShare
+from loadgen.analysis.search.search_bounds import RUN_S
+from loadgen.config.settings import RunSettings
+from loadgen.lab.study.spec.search_effort import Effort
+
+UsualStart = Callable[[str, str], float | None]  # engine and model -> seconds on this machine; None: never started here
+
+# Rows of (billions of parameters up to which it holds, shortest, longest usual seconds until an engine answers).
+STARTS: dict[str, tuple[tuple[float, float, float], ...]] = {
+    "vllm": ((40, 60, 300), (300, 180, 600), (math.inf, 600, 1800)),
+    "sglang": ((40, 30, 180), (300, 180, 600), (math.inf, 600, 1800)),
+    "trtllm": ((40, 120, 300), (300, 180, 600), (math.inf, 600, 1800)),
+    "mindie": ((40, 60, 300), (300, 180, 600), (math.inf, 600, 1800)),
+    "llamacpp": ((1, 0.3, 5), (40, 3, 60), (math.inf, 30, 600)),
+    "transformers": ((1, 5, 30), (40, 20, 180), (math.inf, 60, 1200)),
+    "sim": ((math.inf, 0.1, 1),),
+}
+ANY_ENGINE = ((40.0, 60.0, 300.0), (math.inf, 180.0, 1800.0))
+# Published results of five models from 9 to 235 billion parameters, input and output tokens, all at once.
+TOKENS_BILLIONS_PER_S = (50_000.0, 300_000.0)  # of one accelerator: tokens/s times billions of parameters
+TOKEN_GAP_S = (0.02, 0.12)  # between two tokens of an answer, where few requests run at once
+LAST_GAP_S = (0.005, 0.08)  # the same for the last answer of a load at a rate that the server keeps up with
+# Mean prompt and answer of a thousand conversations of ShareGPT, by the rule that chooses them.
+SHAREGPT_TOKENS = {"vllm-0.11": (217, 202), "benchmark-runner": (342, 281)}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """An estimated time.
+
+    Attributes:
+        min_s: Shortest usual time.
+        max_s: Longest usual time.
+        basis: Source of the estimate, in words.
+    """
+
+    min_s: float
+    max_s: float
+    basis: str
+
+
+def billions(model: str) -> float | None:
+    """Read the parameters in billions from a model's name: Qwen3-235B-A22B -> 235; None: the name has no size."""
+    found = re.search(r"(?<![\d.A-Za-z])(\d+(?:\.\d+)?)([bBmM])(?![A-Za-z])", model)
+    return None if found is None else float(found[1]) * (1.0 if found[2] in "bB" else 1e-3)
+
+
+def start(engine: str, model: str, usual_s: UsualStart) -> Span:
+    """Estimate the time until a server answers."""
+    measured = usual_s(engine, model)
+    if measured is not None:
+        return Span(measured, measured, "measured on this machine")
+    rows = STARTS.get(engine) or STARTS.get(engine.partition("-")[0]) or ANY_ENGINE
+    size = billions(model)
+    if size is None:
+        return Span(rows[0][1], rows[-1][2], "usual for any size")
+    _, shortest, longest = next(row for row in rows if size <= row[0])
+    return Span(shortest, longest, f"usual for {size:g} billion parameters")
+
+
+def load(settings: RunSettings, model: str, devices: int) -> Span | None:
+    """Estimate the time of a run of a workload; None: unknown.
+
+    Args:
+        settings: Settings of the run.
+        model: Name of the model, which gives its size.
+        devices: Accelerators that compute; 0: none.
+    """
+    if settings.duration is not None and settings.num_prompts is None:
+        return Span(settings.duration, settings.duration, "its duration")
+    requests = settings.num_prompts or 1000
+    due_s = (requests - 1) / settings.request_rate  # when the last one is due: 0 where all are due at once
+    size, lengths = billions(model), tokens(settings)
+    if size is None or lengths is None or devices == 0:
+        return Span(due_s, due_s, "requests over their rate, if the server keeps up") if due_s else None
+    slow, fast = (speed * devices / size for speed in TOKENS_BILLIONS_PER_S)
+    basis = f"{requests} requests of {sum(lengths):,} tokens at {slow:,.0f} to {fast:,.0f} tok/s, usual for {size:g}B"
+    times = [requests * sum(lengths) / speed for speed in (fast, slow)]
+    cap = settings.max_concurrency
+    if cap is not None and math.isinf(settings.request_rate):
+        decoding = [requests * lengths[1] * gap / cap for gap in TOKEN_GAP_S]
+        if decoding[0] > times[0]:
+            times, basis = decoding, f"{requests} answers of {lengths[1]} tokens, {cap} at a time, 20 to 120 ms a token"
+    at_rate = [due_s + lengths[1] * gap for gap in LAST_GAP_S] if due_s else [0.0, 0.0]
+    if at_rate[0] > times[0]:
+        basis = (
+            f"{requests} requests at {settings.request_rate:g} a second and the last answer of {lengths[1]} tokens, 5 "
+            "to 80 ms a token, more if the server does not keep up"
+        )
+    return Span(max(at_rate[0], times[0]), max(at_rate[1], times[1]), basis)
+
+
+def searched(span: Span, limits: RequestShare, effort: Effort) -> Span:
+    """Add the search for the highest rate that meets the limits to the estimate of a workload."""
+    runs = effort.min_runs, effort.max_runs
+    basis = f"{span.basis}; then {runs[0]} to {runs[1]} runs of {RUN_S:g} s, or of {limits.min_requests} requests"
+    return Span(span.min_s + runs[0] * RUN_S, span.max_s + runs[1] * RUN_S, basis)
+
+
+def tokens(settings: RunSettings) -> tuple[int, int] | None:
+    """Return the mean tokens of a prompt and of its answer; None: only the data set knows."""
+    if settings.dataset_name == "sharegpt" and not settings.timed_by_data:
+        prompt, answer = SHAREGPT_TOKENS.get(settings.dataset_rule or "", SHAREGPT_TOKENS["vllm-0.11"])
+        return prompt, settings.sharegpt_output_len or answer
+    lengths = settings.random_input_len, settings.random_output_len
+    if settings.dataset_name == "random" and isinstance(lengths[0], int) and isinstance(lengths[1], int):
+        return lengths[0] + settings.random_prefix_len, lengths[1]
+    return None

@@ -1,0 +1,206 @@
+"""The planner: lays out the steps of a study one after another, given the winners of the steps before."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from loadgen.engines import Launch
+from loadgen.errors import BadInput
+from loadgen.lab.study.plan import estimate, feasibility
+from loadgen.lab.study.plan.candidates import Candidates, check_expected, expected
+from loadgen.lab.study.plan.estimate import Span, UsualStart
+from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE, NOISE_STARTS, Plan, PlannedArm, Step
+from loadgen.lab.study.plan.study_engines import StudyEngines, identity
+from loadgen.lab.study.spec.arm_spec import ArmSpec
+from loadgen.lab.study.spec.search_effort import Effort
+from loadgen.lab.study.spec.stages import Change, Grid, Interactions, Joint
+from loadgen.lab.study.spec.strict_model import At, AtFault
+from loadgen.lab.study.spec.study import Study
+from loadgen.lab.study.spec.workloads import loads
+
+CHANGES_NOTHING = "its values change nothing: it is served like {}"
+
+
+def plan(study: Study, usual_s: UsualStart = lambda engine, model: None) -> Plan:
+    """Plan a study, with the winners that each stage expects; AtFault if it asks for something impossible."""
+    planner = Planner(study, usual_s)
+    steps = [planner.noise()]
+    for number in range(len(study.stages)):
+        step = planner.stage(number, as_planned=True)
+        arms = {arm.name: arm for arm in step.arms}
+        planner.adopt(number, step.arms, [arms[name] for name in step.wins])
+        steps.append(step)
+    steps.append(planner.confirmation())
+    return Plan(study, planner.loads, tuple(steps))
+
+
+class Planner:
+    """Lays out steps; call `noise`, then `stage` and `adopt` for each stage in order, then `confirmation`.
+
+    Args:
+        study: The study, checked.
+        usual_s: Returns how long servers have taken to start on this machine.
+
+    Attributes:
+        loads: The study's workloads as settings of runs.
+        engines: Its engines as they are installed here.
+    """
+
+    def __init__(self, study: Study, usual_s: UsualStart = lambda engine, model: None) -> None:
+        self._study, self._candidates, self.engines = study, Candidates(study), StudyEngines(study)
+        self.loads = loads(study)
+        feasibility.check_rates(study, self.loads)
+        self._usual_s = cache(usual_s)
+        self._seen: dict[str, str] = {}  # identities to STEP/ARM
+
+    def noise(self) -> Step:
+        """Return the step that starts only the baseline, several times."""
+        baseline = self._candidates.baseline
+        arm = self._planned(NOISE, baseline, (self._study.objective.workload,))
+        self._seen[arm.identity] = arm.path
+        return Step(NOISE, NOISE, (baseline.name,), (arm,), NOISE_STARTS, NOISE_STARTS)
+
+    def stage(self, number: int, *, as_planned: bool = False) -> Step:
+        """Return a stage with the arms that the study expects to win it.
+
+        Args:
+            number: Index of the stage.
+            as_planned: Whether the stages before have ended as the study expects. If so, each arm must be possible,
+                unlike the others, and there if it is expected; else what cannot be tried is left out with a note.
+
+        Raises:
+            AtFault: The stage asks for something impossible.
+        """
+        stage, at = self._study.stages[number], ("stages", number)
+        feasibility.check_condition(self._study, number, self.engines.knobs)
+        starts, notes = self._candidates.starts(number), list[str]()
+        tried = self._candidates.of_stage(number)
+        if isinstance(stage, Joint):
+            tried = self._expected_draw(number, stage, at)
+        arms: dict[str, PlannedArm] = {}
+        for spec in tried:
+            try:
+                planned = self._planned(stage.name, spec, self._workloads(number))
+            except AtFault as error:
+                if as_planned and not isinstance(stage, Interactions):
+                    raise
+                notes.append(f"{spec.name} is left out: {error.problem}")
+                continue
+            first = arms.setdefault(planned.identity, planned)
+            if first is not planned:
+                same = f"{spec.name} is served in the same way as {first.name}"
+                if as_planned and not isinstance(stage, Interactions):
+                    raise AtFault(spec.at, same, "leave one of the two out")
+                notes.append(same)
+        if as_planned:
+            check_expected(stage, at, tried)
+        sources = [self._planned(stage.name, each, self._workloads(number), start=True) for each in starts]
+        by_identity = {each.identity: each for each in sources}
+        for same in by_identity.keys() & arms.keys():
+            own, served_like = arms[same], by_identity[same].name
+            nothing = () if own.spec.changes == (Change(),) else (CHANGES_NOTHING.format(served_like),)
+            arms[same] = replace(own, start=True, same_as=None, notes=(*own.notes, *nothing))
+        everything = [*(each for same, each in by_identity.items() if same not in arms), *arms.values()]
+        for each in everything:
+            self._seen.setdefault(each.identity, each.path)
+        if isinstance(stage, Interactions) and not arms:
+            notes.append("fewer than two of these stages have a winner")
+        elif isinstance(stage, Grid) and not tried:
+            notes.append("no combination meets its condition `where`: nothing is started")
+        elif not isinstance(stage, Joint) and all(each.start for each in everything):
+            notes.append("it tries only the arm that it starts from: nothing is started")
+        names = {each.name for each in everything}
+        repeats = self._study.decision.repeats
+        return Step(
+            name=stage.name,
+            kind=type(stage).__name__.lower(),
+            starts_from=tuple(start.name for start in starts),
+            arms=tuple(everything),
+            min_starts=repeats.least,
+            max_starts=repeats.most,
+            trials=stage.trials if isinstance(stage, Joint) else 0,
+            wins=tuple(each.name for each in expected(stage, tried) if each.name in names),
+            notes=tuple(notes),
+        )
+
+    def drawn(self, number: int, values: Mapping[str, Any]) -> PlannedArm:
+        """Return the arm that a joint stage draws.
+
+        Args:
+            number: Index of the stage.
+            values: Values of its knobs.
+
+        Raises:
+            AtFault: No arm can have these values.
+        """
+        spec = self._candidates.drawn(number, values, ("stages", number, "joint"))
+        return self._planned(self._study.stages[number].name, spec, self._workloads(number))
+
+    def adopt(self, number: int, tried: Sequence[PlannedArm], won: Sequence[PlannedArm]) -> None:
+        """Record the outcome of a stage.
+
+        Args:
+            number: Index of the stage.
+            tried: Its arms.
+            won: The arms that go on, the best first; empty: the incumbents stay.
+        """
+        self._candidates.adopt(number, [arm.spec for arm in tried], [arm.spec for arm in won])
+
+    def confirmation(self) -> Step:
+        """Return the step that compares baseline and winner on every workload."""
+        first, last = self._candidates.baseline, self._candidates.incumbents[0]
+        tuning = self._study.objective.workload
+        workloads = (tuning, *(name for name in self._study.workloads if name != tuning))
+        both = [self._planned(CONFIRMATION, each, workloads, start=each is first) for each in (first, last)]
+        arms = tuple(both[: len({each.identity for each in both})])
+        repeats = self._study.decision.repeats
+        return Step(CONFIRMATION, CONFIRMATION, (first.name,), arms, repeats.least, repeats.most)
+
+    def _workloads(self, number: int) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self._study.objective.workload, *self._study.stages[number].workloads)))
+
+    def _expected_draw(self, number: int, stage: Joint, at: At) -> list[ArmSpec]:
+        """Return the combination that is expected to win, after a check of both ends of every range."""
+        for name, values in stage.joint.items():
+            for value in values.ends():
+                self._launches(self._candidates.drawn(number, {name: value}, (*at, "joint")))
+        for name, value in stage.expect.items():
+            if name not in stage.joint or not stage.joint[name].has(value):
+                raise AtFault((*at, "expect", name), f"{value!r} is never drawn", "give a value of its range")
+        return [self._candidates.drawn(number, stage.expect, (*at, "expect"))] if stage.expect else []
+
+    def _planned(self, step: str, spec: ArmSpec, workloads: tuple[str, ...], *, start: bool = False) -> PlannedArm:
+        model = self._study.models[spec.model]
+        launches = self._launches(spec)
+        same = identity(spec, launches)
+        devices = min(spec.width * spec.replicas, self._study.hardware.devices)
+        return PlannedArm(
+            step=step,
+            spec=spec,
+            start=start,
+            model=model,
+            launches=launches,
+            identity=same,
+            workloads=workloads,
+            batches=(workloads,) if self.engines.engine(spec).probes.flush else tuple((name,) for name in workloads),
+            until_ready=estimate.start(spec.engine, model, self._usual_s),
+            loads={name: self._load(name, model, devices) for name in workloads},
+            same_as=None if start or step == CONFIRMATION else self._seen.get(same),
+            notes=feasibility.notes(spec, launches[0], {name: self.loads[name] for name in workloads}),
+        )
+
+    def _load(self, name: str, model: str, devices: int) -> Span | None:
+        objective, span = self._study.objective, estimate.load(self.loads[name], model, devices)
+        if span is None or (objective.metric, objective.workload) != ("goodput", name):
+            return span
+        return estimate.searched(span, objective.limits, Effort.for_effect(self._study.decision.min_effect))
+
+    def _launches(self, spec: ArmSpec) -> list[Launch]:
+        feasibility.check_knobs(self._study, spec, self.engines.known_knobs(spec))
+        try:
+            launches = self.engines.launches(spec)
+        except BadInput as error:
+            raise feasibility.engine_refusal(self._study, spec, error) from error
+        feasibility.check_devices(self._study, spec)
+        return launches

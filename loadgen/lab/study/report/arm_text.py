@@ -1,0 +1,121 @@
+"""An arm as text: its command, its parameters, the result of a run, and its value on a workload."""
+
+import json
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator
+
+from loadgen.config import serialize
+from loadgen.config.settings import RunSettings, public
+from loadgen.lab.study.execute.arm_result import ArmResult, Verdict, WorkloadResult
+from loadgen.lab.study.execute.difference import Difference
+from loadgen.lab.study.execute.trial import WorkloadRun
+from loadgen.lab.study.plan.plan import PlannedArm
+from loadgen.lab.study.report.published_notes import other_command
+from loadgen.lab.study.report.report_model import ReportModel
+from loadgen.report.html import Cell, Code, Line, Note, Span, Tone, cell, line
+from loadgen.report.vllm_block import HEADERS, block
+from loadgen.util.number_format import fixed, signed
+from loadgen.util.redaction import redact_command, redact_variables
+
+DIGITS = 2  # of numbers and percentages
+TONES = {1: Tone.GOOD, -1: Tone.BAD, 0: Tone.QUIET}  # by direction
+UNCOLOURED = (Verdict.INFEASIBLE, Verdict.NOT_SIGNIFICANT)  # verdicts beside which no number is a gain or a loss
+SCALED_METRICS = ("total_tps_per_box", "goodput")  # values of the whole box
+PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)_ttft_ms")
+
+
+def command(planned: PlannedArm) -> Code:
+    """Return the serving command in its short form, without credentials."""
+    lines = [" ".join([*_variables(planned), shlex.join(_words(planned))])]
+    if planned.spec.replicas > 1:
+        lines.insert(0, f"# {planned.spec.replicas} of these, which share the requests")
+    return Code("\n".join(lines), "bash")
+
+
+def files(planned: PlannedArm, model: ReportModel) -> Iterator[Note]:
+    """Yield the files that the first server reads; pages of published results do not have them."""
+    for path, text in () if model.published else planned.launches[0].files.items():
+        yield Note("info", f"File {path}", (Code(text.rstrip("\n")),), folded=True)
+
+
+def parameters(planned: PlannedArm) -> Code:
+    """Return what an arm adds to the bare command of its engine, one flag a line."""
+    words, lines = _words(planned), _variables(planned)
+    for word in words[words.index(planned.model) + 1 :] if planned.model in words else words:
+        if word.startswith("-") or not lines:
+            lines.append(shlex.quote(word))
+        else:
+            lines[-1] += f" {shlex.quote(word)}"
+    return Code("\n".join(lines) or "# none", "bash")
+
+
+def result_block(run: WorkloadRun) -> Code:
+    """Return the result of a run as `vllm bench serve` prints it."""
+    summary = run.summary
+    metrics = [metric for metric in HEADERS if summary.get(f"mean_{metric}_ms") is not None]
+    percentiles = sorted(float(found[1]) for name in summary if (found := PERCENTILE.fullmatch(name)))
+    known = defaultdict(lambda: None, {"request_rate": "inf"} | dict(summary))  # published results have fewer keys
+    if run.findings.published and "failed" not in run.findings.published:
+        known["failed"] = None
+    return Code("\n".join(row.rstrip() for row in block(known, metrics, percentiles)))
+
+
+def profile(settings: RunSettings) -> Code:
+    """Return a workload as a file for `loadgen run --config`."""
+    shown = public(settings)
+    return Code("\n".join(f"{name}: {json.dumps(shown[name])}" for name in serialize.explicit(settings)), "yaml")
+
+
+def score(result: WorkloadResult | None, model: ReportModel, unit: str = "") -> str:
+    """Return the value of the objective, marked if it was scaled up to the whole box."""
+    if result is None:
+        return fixed(None)
+    scaled = result.estimated and model.study.objective.metric in SCALED_METRICS
+    return fixed(result.achieved, DIGITS, unit) + (" (est.)" if scaled else "")
+
+
+def difference_span(arm: ArmResult, difference: Difference) -> Span:
+    """Return a difference in parentheses, coloured if it is a gain or a loss that counts."""
+    return Span(f"({signed(difference.share, DIGITS)}; {difference.bounds(DIGITS)})", _tone(arm, difference))
+
+
+def difference_text(arm: ArmResult, workload: str) -> Span | str:
+    """Return the difference of an arm from its reference for a table, coloured if it is a gain or loss that counts."""
+    difference = arm.workloads[workload].difference if workload in arm.workloads else None
+    if difference is None:
+        return "-"
+    return Span(difference.text(DIGITS), _tone(arm, difference))
+
+
+def _tone(arm: ArmResult, difference: Difference) -> Tone:
+    return Tone.QUIET if arm.verdict in UNCOLOURED else TONES[difference.direction]
+
+
+def numbers(arm: ArmResult | None, workload: str, model: ReportModel) -> Cell:
+    """Return an arm's numbers on a workload: the objective with its difference, and what a user sees."""
+    result = arm.workloads.get(workload) if arm else None
+    if arm is None or result is None:
+        return cell("n/a")
+    first: list[str | Span] = [f"{model.label}: {score(result, model)}"]
+    if result.difference is not None:
+        first += [" ", difference_span(arm, result.difference)]
+    lines: list[Line] = [line(*first)]
+    if model.study.objective.metric != "total_tps_per_box":
+        lines.append(line(f"Total TPS: {fixed(result.total_tps, DIGITS)}{' (est.)' if result.estimated else ''}"))
+    lines.append(line(f"Mean TPOT(ms): {fixed(result.mean('mean_tpot_ms'), DIGITS)}"))
+    if model.published and (served := other_command(arm, workload)):
+        lines.append(served)
+    if arm.verdict is Verdict.INFEASIBLE:
+        lines.append(line(f"not considered: {arm.why}"))
+    return cell(*lines)
+
+
+def _words(planned: PlannedArm) -> list[str]:
+    launch = planned.launches[0]
+    return redact_command(launch.shorthand or launch.argv)
+
+
+def _variables(planned: PlannedArm) -> list[str]:
+    return [f"{name}={shlex.quote(value)}" for name, value in redact_variables(planned.spec.env).items()]

@@ -1,0 +1,190 @@
+"""The conclusion of a report, its warnings and its caveats."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from loadgen.lab.study.execute.arm_result import ArmResult
+from loadgen.lab.study.execute.difference import Difference
+from loadgen.lab.study.execute.trial import Trial, WorkloadRun
+from loadgen.lab.study.report.arm_text import DIGITS, TONES, command, difference_span, files, score
+from loadgen.lab.study.report.published_notes import assumptions, place
+from loadgen.lab.study.report.report_model import ReportModel
+from loadgen.lab.study.report.shortfall import shortfall
+from loadgen.report.html import Block, Items, Line, Note, Paragraph, Span, Tone, line, prose
+from loadgen.util.number_format import first_of, percent, plural, signed
+
+MAX_REASONS, MAX_RUNS = 3, 3  # of SUSPECT runs: reasons that are shown, and runs that are named of each
+
+
+def warnings(model: ReportModel) -> Iterator[Block]:
+    """Yield the notes at the top of the page about results of limited value."""
+    if any(run.findings.simulated for run in model.runs):
+        text = "These numbers describe loadgen's simulator, not a real server."
+        yield Note("danger", "SIMULATED ENGINE", (Paragraph(line(text)),))
+    if model.published:
+        text = (
+            "These results are imported, one run of each arm on each workload. Differences have no bounds, and nothing "
+            "was confirmed: that the author adopted an arm is what the study says (`expect`)."
+        )
+        said: list[Block] = [Paragraph(prose(text))]
+        if assumed := tuple(assumptions(model)):
+            said += [Paragraph(line("What was assumed, and what does not fit:")), Items(assumed)]
+        yield Note("warning", "Published results", tuple(said))
+    if model.findings.open:
+        blocks: list[Block] = []
+        if model.missing:
+            blocks += [Paragraph(line("These results may change. Missing:")), Items(tuple(map(line, model.missing)))]
+        if why := list(shortfall(model.findings)):
+            blocks += [Paragraph(line("What it would take:")), Items(tuple(map(line, why)))]
+        yield Note("warning", f"Unfinished study: {model.findings.open}", tuple(blocks))
+
+
+def conclusion(model: ReportModel) -> Iterator[Block]:
+    """Yield the recommended configuration and how certain it is."""
+    if model.baseline is None or not model.runs:
+        yield Paragraph(line("Nothing has been measured yet."))
+        return
+    if model.findings.nothing_feasible:
+        yield from _nothing_feasible(model)
+        return
+    winner = model.winner
+    if winner is None:
+        yield Paragraph(_baseline_stays(model))
+        yield from _command(model.baseline, model)
+        return
+    aim = f"{'most' if model.more_is_better else 'least'} {model.label} on {model.workload}"
+    name = f'"{model.hardware}"' if model.published else model.hardware
+    where = f" on {name}" if model.hardware else ""
+    standing = "Best so far" if model.findings.confirmed is None else "Recommended configuration"
+    if model.published:
+        standing = "The author adopted this configuration"
+    yield Paragraph(line(f"{standing} of {winner.planned.model}{where}, for the {aim}:"))
+    yield from _command(winner, model)
+    yield from _gains(model, winner)
+
+
+def caveats(model: ReportModel) -> Iterator[Line]:
+    """Yield what bounds, marks and choices mean."""
+    decision = model.study.decision
+    if not model.published:
+        yield line(
+            "A difference with bounds compares starts in the same blocks, so it may differ from the ratio of the "
+            "two means beside it. Bounds of the deciding workload allow for every look and every arm of the stage: a "
+            f"stage adopts an arm that is not {percent(decision.min_effect, 1)} better with a probability of at most "
+            f"{percent(1 - decision.confidence, 1)}, if its noise is that of the steps before. Bounds of other "
+            "workloads are of one look."
+        )
+        yield line(
+            "In a result, > stands between arms that differ, and ≈ between arms of which no difference is shown."
+        )
+    if model.confirmation is not None and model.winner is not None and not model.published:
+        yield line(
+            "The gain of the winner is that of the confirmation, in fresh starts beside the baseline. Its gain in a "
+            "stage, by which it was chosen, is of other starts."
+        )
+    yield line(
+        "Stages were tried in turn, so a combination that no stage tried may be better. The results hold for this "
+        "hardware, these versions and these workloads."
+    )
+    if any(result.estimated for arm in model.arms for result in arm.workloads.values()):
+        yield line("(est.): measured on a part of the box, and multiplied by how often that part fits into it.")
+    if model.winner and model.baseline and model.study.objective.accuracy is None:
+        ours, theirs = model.winner.planned.model, model.baseline.planned.model
+        if ours != theirs:
+            yield line(f"The winner serves {ours} instead of {theirs}. The quality of its answers was not checked.")
+    if repeated := sum(arm.repeated for arm in model.arms):
+        starts = len(model.findings.trials)
+        yield line(f"{repeated} of {starts} starts were disturbed by others, and repeated.")
+    yield from _suspect_runs(model)
+
+
+def _suspect_runs(model: ReportModel) -> Iterator[Line]:
+    count, reasons = 0, dict[str, list[str]]()
+    for trial in model.findings.trials:
+        for workload, run in trial.runs.items():
+            if run.findings.verdict == "SUSPECT":
+                count += 1
+                for reason in run.findings.reasons or ["without a reason"]:
+                    reasons.setdefault(reason, []).append(_run_name(trial, workload, run))
+    if not count:
+        return
+    shown = [f"{reason} ({first_of(names, MAX_RUNS)})" for reason, names in reasons.items()][:MAX_REASONS]
+    more = len(reasons) - MAX_REASONS
+    left = f"; and {plural(more, 'more reason')}, which `loadgen tune export` lists" if more > 0 else ""
+    yield prose(f"{count} of {len(model.runs)} runs are SUSPECT: {'; '.join(shown)}{left}")
+
+
+def _run_name(trial: Trial, workload: str, run: WorkloadRun) -> str:
+    if run.findings.provenance is not None:
+        return place(run)
+    request = trial.request
+    again = " again" if request.attempt else ""
+    return f"{request.step}/{request.arm} block {request.block + 1}{again} on {workload}"
+
+
+def _command(arm: ArmResult, model: ReportModel, kind: Literal["tip", "info"] = "tip") -> Iterator[Block]:
+    yield Note(kind, "Serving Command", (command(arm.planned),), folded=False)
+    yield from files(arm.planned, model)
+
+
+def _baseline_stays(model: ReportModel) -> Line:
+    finalist, least = model.finalist, percent(model.study.decision.min_effect, 1)
+    if finalist is None and model.published:
+        return line("No results are published of an arm that the study expects to win, so the baseline stays:")
+    if finalist is None and not any(arm.comparison is not None for arm in model.arms):
+        return line("No arm has been compared with the baseline. It is served by:")
+    if finalist is None:
+        when = " so far" if model.findings.open else ""
+        return line(f"No arm{when} is shown to be {least} better than the baseline, so the baseline stays:")
+    name, why = Span(finalist.name, Tone.CODE), [f" ({finalist.verdict}", *_difference(model, finalist)]
+    if model.published:
+        return line("The author adopted ", name, ", but its results do not allow that", *why, "). The baseline stays:")
+    return line("Fresh starts did not confirm ", name, *why, "), so the baseline stays:")
+
+
+def _gains(model: ReportModel, winner: ArmResult) -> Iterator[Block]:
+    workload = model.workload
+    if workload not in winner.workloads:
+        text = f"No result of this configuration on {workload} is known, so its gain there is not known either."
+        yield Paragraph(line(text))
+        return
+    others: list[tuple[list[str | Span], ArmResult]] = []
+    if model.published:
+        value = score(winner.workloads[workload], model, model.unit)
+        yield Paragraph(line(f"{model.label} on {workload}, from single runs: {value}."))
+        others += [(["the baseline"], model.baseline)] if model.baseline else []
+    else:
+        yield Paragraph(_confirmed(model, winner))
+    for overtaken, arm in model.overtaken.items():
+        others.append(([Span(overtaken, Tone.CODE), " (not part of the winner)"], arm))
+    compared = [(name, arm, model.apart(winner, arm)) for name, arm in others]
+    if lines := [_compared(model, name, arm, apart) for name, arm, apart in compared if apart is not None]:
+        yield Items(tuple(lines))
+
+
+def _compared(model: ReportModel, name: list[str | Span], arm: ArmResult, apart: Difference) -> Line:
+    value = score(arm.workloads[model.workload], model, model.unit)
+    gain = Span(f"({signed(apart.share, DIGITS)}; {apart.bounds(DIGITS)})", TONES[apart.direction])
+    return line("compared with ", *name, f", {value}: ", gain)
+
+
+def _confirmed(model: ReportModel, winner: ArmResult) -> Line:
+    difference = _difference(model, winner)
+    if model.findings.confirmed is None:
+        return line(f"{model.label} compared with the baseline:", *difference, ", not yet confirmed by fresh starts.")
+    remark = f" ({winner.why})" if winner.why else ""
+    return line(f"Confirmed by fresh starts of baseline and winner: {model.label}", *difference, f"{remark}.")
+
+
+def _difference(model: ReportModel, arm: ArmResult) -> list[str | Span]:
+    difference = model.difference(arm)
+    return [] if difference is None else [" ", difference_span(arm, difference)]
+
+
+def _nothing_feasible(model: ReportModel) -> Iterator[Block]:
+    yield Paragraph(line(Span("No arm that ran met the limits of the study.", Tone.STRONG)))
+    if model.findings.closest is not None:
+        _, closest = model.findings.closest
+        why = f": {closest.why}" if closest.why else ""
+        yield Paragraph(line("The closest was ", Span(closest.name, Tone.CODE), why))
+        yield from _command(closest, model, "info")

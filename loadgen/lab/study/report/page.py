@@ -1,0 +1,330 @@
+"""The page of a study: its sections in the order of stages, or in the order of groups of options."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
+from loadgen.lab.study.plan.plan import NOISE, PlannedArm
+from loadgen.lab.study.report import arm_text, tables
+from loadgen.lab.study.report.arm_text import DIGITS, command, files, parameters, profile, result_block
+from loadgen.lab.study.report.conclusion import caveats, conclusion, warnings
+from loadgen.lab.study.report.data_section import data_section
+from loadgen.lab.study.report.disturbance_text import disturbance_text
+from loadgen.lab.study.report.published_notes import changes
+from loadgen.lab.study.report.report_model import ReportModel, StageSummary
+from loadgen.lab.study.report.reproduce import run_words
+from loadgen.lab.study.spec.objective import METRICS
+from loadgen.lab.study.spec.workloads import loads
+from loadgen.report.html import Block, Code, Document, Drawing, Heading, Items, Note, Paragraph, Span, Tone, line, prose
+from loadgen.util.number_format import fixed, percent, signed
+
+MAX_DETAILED = 20  # arms of a stage with command and result; the others are only in its table
+CHARTS = {"waterfall": "Gains, One by One", "pareto": "Speed for a User", "latencies": "Latencies"}  # below the results
+
+
+def document(model: ReportModel, charts: Mapping[str, Drawing]) -> Document:
+    """Lay out the page of a study.
+
+    Args:
+        model: Contents of the report.
+        charts: Its charts, by name.
+    """
+    study = model.study
+    results = {"stages": _stages, "groups": _groups}[study.report.layout]
+    blocks = [*warnings(model), *_head(model, charts), *_setup(model), *results(model), *_tail(model, charts)]
+    return Document(study.report.title or study.name, tuple(blocks))
+
+
+def _head(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
+    yield Heading(2, "Conclusion")
+    yield from _chart(charts, "cases")
+    yield from conclusion(model)
+    if model.baseline is not None and model.baseline.workloads:
+        yield Paragraph(line("Comparison of benchmark results before and after optimization:"))
+        yield tables.cases(model, model.baseline)
+    yield Note("note", "How to read this", (Items(tuple(caveats(model)), numbered=True),))
+    objective = model.study.objective
+    aim = "More is better" if objective.more_is_better else "Less is better"
+    text = f" on the workload {objective.workload}: {METRICS[objective.metric].text}. {aim}."
+    accuracy = objective.accuracy
+    limits = [
+        f"{percent(objective.success_rate, 1)} of the requests succeed",
+        *([f"limits: {objective.slo}"] if objective.slo else []),
+        *([f"at most {percent(accuracy.max_loss, 1)} of the accuracy is lost"] if accuracy else []),
+    ]
+    yield Heading(2, "Optimization Objective")
+    yield Paragraph(line(Span(model.label, Tone.STRONG), text))
+    yield Paragraph(line("An arm counts only if:"))
+    yield Items(tuple(map(line, limits)))
+
+
+def _setup(model: ReportModel) -> Iterator[Block]:
+    devices = model.study.hardware.devices
+    counted = f", {devices} devices" if devices > 1 and not model.published else ""
+    builds: dict[str, dict[str, None]] = {}
+    for arm in model.arms:
+        versions = builds.setdefault(arm.planned.spec.engine, {})
+        versions |= dict.fromkeys(trial.build for trial in arm.trials if trial.build)
+    yield Heading(2, "Experimental Setup")
+    yield Heading(3, "Model")
+    yield Items(tuple(line(name) for name in dict.fromkeys(model.study.models.values())))
+    yield Heading(3, "Hardware")
+    said = f'"{model.hardware}"' if model.published else model.hardware  # the words of others are quoted
+    yield Paragraph(line(f"{said if model.hardware else 'not named by the published results'}{counted}"))
+    yield Heading(3, "Engine Version")
+    yield Items(tuple(line(f"{name}: {', '.join(found) or 'version unknown'}") for name, found in builds.items()))
+    yield from data_section(model)
+
+
+def _stages(model: ReportModel) -> Iterator[Block]:
+    if model.baseline is not None:
+        yield from _benchmark_script(model, model.baseline.planned)
+    yield Heading(2, "Experiment Results")
+    for number, stage in enumerate(model.stages, 1):
+        yield Heading(3, f"{number}. {stage.name}")
+        yield from _remarks(stage)
+        yield from _tables(stage, model)
+        for arm in _detailed(stage):
+            yield Paragraph(line(Span(arm.name, Tone.STRONG)))
+            yield from _script(arm, model)
+            yield from _results(arm, model)
+        yield from _shortened(stage)
+        yield _ranking(stage, model)
+    if model.stages:
+        yield Heading(3, "Summary of Optimization Options")
+        yield tables.options(model)
+    yield from _other_cases(model, lambda arm: _script(arm, model))
+
+
+def _benchmark_script(model: ReportModel, served: PlannedArm) -> Iterator[Block]:
+    where = " and ".join(launch.base_url for launch in served.launches)
+    rows = [
+        f"# {name}\nloadgen run {shlex.join(run_words(served, model.study, load))}"
+        for name, load in loads(model.study).items()
+    ]
+    yield Heading(3, "Benchmark Script")
+    how = (
+        "These results are imported: the study started no server. With `loadgen`, these commands run its workloads on "
+        "the baseline's"
+        if model.published
+        else "In a stage `loadgen` runs the deciding workload and those that the stage names, in the confirmation all "
+        "workloads. It empties the engine's caches in between. These commands use the baseline's"
+    )
+    yield Paragraph(prose(f"{how} at {where}; an engine that is started by hand may listen elsewhere:"))
+    yield Code("\n\n".join(rows), "bash")
+
+
+def _groups(model: ReportModel) -> Iterator[Block]:
+    how = (
+        "These results are imported: the study started no server. Its workloads are shown as"
+        if model.published
+        else "Each arm is started afresh and measured with"
+    )
+    yield Heading(3, "Benchmark Method")
+    yield Paragraph(prose(f"{how} profiles of `loadgen run --config`."))
+    yield Heading(4, "Benchmark Profiles")
+    for name, load in loads(model.study).items():
+        yield Paragraph(line(Span(name, Tone.STRONG)))
+        yield profile(load)
+    yield Heading(2, "Experiment Results")
+    for stage in model.stages:
+        yield Heading(3, stage.name)
+        yield from _remarks(stage)
+        for arm in _detailed(stage):
+            yield Heading(4, arm.name)
+            yield from _parameters(arm, model.workload)
+            yield from _results(arm, model)
+        yield from _shortened(stage)
+        yield from _tables(stage, model)
+        yield from _summary(stage, model)
+    if model.stages:
+        yield Heading(3, "Summary of Optimization Options")
+        yield tables.groups(model)
+    yield from _other_cases(model, lambda arm: _parameters(arm, None))
+
+
+def _tail(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
+    for name, title in CHARTS.items():
+        if name in charts:
+            yield Heading(2, title)
+            yield charts[name]
+    noise = tables.noise(model)
+    if noise.rows or "noise" in charts:
+        yield Heading(2, "Noise")
+        yield from _chart(charts, "noise")
+        for step in model.steps:
+            if step.found.step.kind == NOISE:
+                yield from _disturbed(step)
+        yield from ((noise,) if noise.rows else ())
+    failures = tables.failures(model)
+    if failures.rows:
+        yield Heading(2, "Failures")
+        yield failures
+    yield Heading(2, "Provenance")
+    yield tables.provenance(model)
+    if model.facts.get("text"):
+        yield Note("info", "The study", (Code(str(model.facts["text"]), "yaml"),), folded=True)
+    if model.baseline is not None:
+        yield Heading(2, "Reproduce")
+        yield Paragraph(prose(_reproduced(model, model.baseline)))
+
+
+def _reproduced(model: ReportModel, baseline: ArmResult) -> str:
+    again = "" if model.published else " again"
+    text = f"The script `reproduce.sh` starts baseline and winner{again} and runs the deciding workload on each."
+    arms = [baseline] + ([model.winner] if model.winner else [])
+    files = dict.fromkeys(f"`{path.name}`" for arm in arms for path in arm.planned.launches[0].files)
+    if not model.published or not files:
+        return text
+    return f"{text} The contents of {' and '.join(files)} are loadgen's own: the published results do not have them."
+
+
+def _chart(charts: Mapping[str, Drawing], name: str) -> Iterator[Block]:
+    if name in charts:
+        yield charts[name]
+
+
+def _remarks(stage: StageSummary) -> Iterator[Block]:
+    if stage.found.open:
+        yield Note("warning", f"Not finished: {stage.found.open}", ())
+    for note in stage.found.step.notes:
+        yield Paragraph(line(Span(note, Tone.QUIET)))
+    yield from _disturbed(stage)
+
+
+def _disturbed(step: StageSummary) -> Iterator[Block]:
+    if text := disturbance_text(step.found, step.workload):
+        yield Paragraph(line(Span(f"{text[0].upper()}{text[1:]}.", Tone.QUIET)))
+
+
+def _detailed(stage: StageSummary) -> list[ArmResult]:
+    ran = [arm for arm in stage.arms if arm.workloads]
+    by_importance = (stage.reference, stage.adopted, *stage.ranked, *ran)
+    names = list(dict.fromkeys(arm.name for arm in by_importance if arm is not None and arm.workloads))[:MAX_DETAILED]
+    return [arm for arm in ran if arm.name in names]
+
+
+def _shortened(stage: StageSummary) -> Iterator[Block]:
+    left = sum(bool(arm.workloads) for arm in stage.arms) - len(_detailed(stage))
+    if left:
+        yield Paragraph(line(f"{left} more arms are only in the table."))
+
+
+def _ranking(stage: StageSummary, model: ReportModel) -> Paragraph:
+    ranked = stage.ranked[:MAX_DETAILED]
+    parts: list[str | Span] = []
+    for before, arm in zip([None, *ranked], ranked, strict=False):
+        if before is not None:
+            parts.append(_sign(before, arm, stage, model))
+        parts += [Span(arm.name, Tone.CODE), f" ({_score(arm, model)})"]
+    return Paragraph(line("Result: ", *(parts or ["no arm can be compared"])))
+
+
+def _sign(before: ArmResult, arm: ArmResult, stage: StageSummary, model: ReportModel) -> str:
+    """Return what stands between two arms: a comma where nothing shows how they compare."""
+    if model.published:
+        return ", "
+    (low, high), (next_low, next_high) = stage.bounds(before), stage.bounds(arm)
+    if low > next_high if model.more_is_better else high < next_low:
+        return " > " if model.more_is_better else " < "
+    return " ≈ " if all(map(math.isfinite, (low, high, next_low, next_high))) else ", "
+
+
+def _score(arm: ArmResult, model: ReportModel) -> str:
+    return arm_text.score(arm.workloads[model.workload], model, model.unit)
+
+
+def _script(arm: ArmResult, model: ReportModel) -> Iterator[Block]:
+    yield Note("info", "Serving script", (command(arm.planned),), folded=True)
+    yield from files(arm.planned, model)
+
+
+def _tables(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
+    yield tables.arms(stage, model)
+    if others := [name for name in model.workloads[1:] if any(name in arm.workloads for arm in stage.arms)]:
+        yield tables.other_workloads(stage, others, model)
+
+
+def _results(arm: ArmResult, model: ReportModel) -> Iterator[Note]:
+    yield _result(arm, model.workload, model)
+    for workload in model.workloads[1:]:
+        if workload in arm.workloads:
+            yield _result(arm, workload, model, f"Benchmark result on {workload}")
+
+
+def _result(arm: ArmResult, workload: str, model: ReportModel, title: str = "Benchmark result") -> Note:
+    result = arm.workloads.get(workload)
+    if result is None:
+        return Note("info", f"No {title.lower()} on {workload}", (), folded=True)
+    if model.published:
+        title = f"{title} (single run)"
+    elif len(result.runs) > 1:
+        title = f"{title} ({'lower ' if len(result.runs) % 2 == 0 else ''}median of {len(result.runs)} starts)"
+    changed = changes(result.middle)
+    more = (Paragraph(line(changed)),) if changed else ()
+    return Note("info", title, (result_block(result.middle), *more), folded=True)
+
+
+def _parameters(arm: ArmResult, workload: str | None) -> Iterator[Block]:
+    planned = arm.planned
+    profile_line = [line("Profile: ", Span(workload, Tone.CODE))] if workload else []
+    served = line("Served: ", Span(planned.model, Tone.CODE), " by ", Span(planned.spec.engine, Tone.CODE))
+    yield Items((*profile_line, served, line("Backend Parameters:")))
+    yield parameters(planned)
+
+
+def _summary(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
+    best, reference, workload = stage.best, stage.reference, model.workload
+    if best is None or reference is None or best is reference:
+        return
+    name = Span(best.name, Tone.CODE)
+    if best.verdict is Verdict.INFEASIBLE:
+        yield Items((line("Summary: ", name, f" is not considered: {best.why}."),))
+        return
+    ours, theirs = best.workloads.get(workload), reference.workloads.get(workload)
+    if ours is None or theirs is None or ours.difference is None or not ours.achieved or not theirs.achieved:
+        return
+    direction = ("faster", "slower") if model.unit == "tok/s" else ("higher", "lower")
+    apart = fixed(abs(ours.achieved - theirs.achieved), DIGITS, model.unit)
+    tpot, tpot_before = ours.mean("mean_tpot_ms"), theirs.mean("mean_tpot_ms")
+    change = ""
+    if tpot is not None and tpot_before is not None:
+        change = f"; Mean TPOT = {fixed(tpot, DIGITS)} ms vs {fixed(tpot_before, DIGITS)} ms"
+        if tpot != tpot_before:
+            by = f"{fixed(abs(tpot - tpot_before), DIGITS, 'ms')} ({signed(tpot / tpot_before - 1, DIGITS)})"
+            change += f", {'reduced' if tpot < tpot_before else 'raised'} by {by}"
+    yield Items(
+        (
+            line(
+                "Summary: ",
+                name,
+                f" {model.label} = {_score(best, model)}, ",
+                Span(reference.name, Tone.CODE),
+                f" {model.label} = {_score(reference, model)}. ",
+                name,
+                f" is {direction[ours.difference.share < 0]} by {apart} ",
+                arm_text.difference_span(best, ours.difference),
+                f"{change}.",
+            ),
+        )
+    )
+
+
+def _other_cases(model: ReportModel, served: Callable[[ArmResult], Iterable[Block]]) -> Iterator[Block]:
+    step = model.confirmation
+    if step is None:
+        return
+    arms, fresh = ("Baseline and winner", ", each started afresh") if step.rivals else ("Baseline", ", started afresh")
+    yield Heading(3, "Other Benchmark Cases")
+    yield Paragraph(line(f"{arms}{'' if model.published else fresh}, on every workload."))
+    yield from _remarks(step)
+    yield tables.arms(step, model)
+    for arm in step.arms:
+        title = "Baseline" if arm is step.reference else "Optimized"
+        yield Heading(4, title)
+        yield from served(arm)
+        for workload in arm.workloads:
+            yield _result(arm, workload, model, f"{title} benchmark result on {workload}")

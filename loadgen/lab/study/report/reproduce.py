@@ -1,0 +1,124 @@
+"""A script that starts the baseline and the winner again and runs the deciding workload on each."""
+
+import math
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import urlsplit
+
+from loadgen.config import serialize
+from loadgen.config.settings import RunSettings
+from loadgen.config.target import SIMULATOR
+from loadgen.lab.study.plan.plan import PlannedArm
+from loadgen.lab.study.spec.study import Study
+from loadgen.runner.start_engine import settings_for_engine
+from loadgen.util.redaction import SECRET_NAME, redact_command
+
+HEAD = """\
+#!/usr/bin/env bash
+# {what}
+# Usage: reproduce.sh [{names}]... Its paths are relative to the folder in which it is run.
+# The logs of the servers go to $LOGS (.).
+set -euo pipefail
+
+logs=$(cd "${{LOGS:-.}}" && pwd)
+servers=()
+stop() {{
+    for server in "${{servers[@]}}"; do kill "$server" 2>/dev/null || true; done
+    for server in "${{servers[@]}}"; do wait "$server" 2>/dev/null || true; done
+    servers=()
+}}
+trap stop EXIT
+
+# serve NAME FOLDER COMMAND...: start a server in a folder.
+serve() {{
+    (cd "$2" && exec "${{@:3}}") >"$logs/$1.log" 2>&1 &
+    servers+=($!)
+}}
+
+# expect_free HOST PORT: fail if something listens there, which would be measured in place of the server.
+expect_free() {{
+    if (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; then
+        echo "something listens at $1:$2 already: end it, or change the port in this script" >&2
+        exit 1
+    fi
+}}
+
+# await HOST PORT: wait until a server listens there; fail if the last server ends.
+await() {{
+    for ((second = 0; second < {patience}; second++)); do
+        if (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; then return; fi
+        kill -0 "${{servers[-1]}}" || {{ echo "the server has ended: see its log" >&2; exit 1; }}
+        sleep 1
+    done
+    echo "no server listens at $1:$2" >&2
+    exit 1
+}}
+"""
+TAIL = """
+status=0
+for arm in ${{@:-{names}}}; do
+    case $arm in
+    {pattern}) echo "== $arm"; "$arm" || status=$?; stop ;;
+    *) echo "unknown arm $arm: use {pattern}" >&2; exit 2 ;;
+    esac
+done
+exit "$status"
+"""
+
+
+def script(study: Study, settings: RunSettings, arms: Mapping[str, PlannedArm]) -> str:
+    """Return the bash script; it takes credentials from environment variables.
+
+    Args:
+        study: The study.
+        settings: Settings of the deciding workload.
+        arms: Arms to start, by their roles: baseline, winner.
+    """
+    on = f"{study.objective.metric} on {study.objective.workload}"
+    what = _comment(f"Study {study.name}: {on}; each arm is started once.")
+    names = "|".join(arms)
+    parts = [HEAD.format(what=what, names=names, patience=math.ceil(study.budget.start_timeout))]
+    parts += ["\n".join(_function(name, planned, study, settings)) + "\n" for name, planned in arms.items()]
+    return "\n".join(parts) + TAIL.format(names=" ".join(arms), pattern="|".join(arms))
+
+
+def _function(name: str, planned: PlannedArm, study: Study, settings: RunSettings) -> Iterator[str]:
+    yield f"{name}() {{  # {_comment(planned.name)}"
+    for number, launch in enumerate(planned.launches):
+        secrets = [variable for variable in launch.env if SECRET_NAME.search(variable)]
+        yield from (f'    : "${{{variable}:?the study ran with it}}"' for variable in secrets)
+        for path, text in launch.files.items():
+            yield f"    mkdir -p {shlex.quote(str(path.parent))}"
+            yield f"    printf %s {shlex.quote(text)} >{shlex.quote(str(path))}"
+        variables = [f"{variable}={value}" for variable, value in launch.env.items() if variable not in secrets]
+        words = ["env", *variables] if variables else []
+        words += ["python3" if word == sys.executable else word for word in redact_command(launch.argv)]
+        folder = shlex.quote(str(launch.folder or "."))
+        where = urlsplit(launch.base_url)
+        yield f"    expect_free {where.hostname} {where.port}"
+        yield f"    serve {name}-{number} {folder} {shlex.join(words)}"
+        yield f"    await {where.hostname} {where.port}"
+    yield f"    loadgen run {shlex.join(run_words(planned, study, settings))}"
+    yield "}"
+
+
+def run_words(planned: PlannedArm, study: Study, settings: RunSettings) -> Sequence[str]:
+    """Return the words after `loadgen run` that run a workload on an arm at the addresses of its shown commands.
+
+    Args:
+        planned: The arm.
+        study: The study.
+        settings: Settings of the workload.
+    """
+    simulated = planned.spec.engine == SIMULATOR
+    asked = settings_for_engine(planned.launches, settings.replace(model=planned.model), simulated=simulated).replace(
+        base_url=tuple(launch.base_url for launch in planned.launches),
+        ready_check_timeout_sec=study.budget.start_timeout,
+        slo=study.objective.slo if study.objective.metric != "goodput" else None,
+    )
+    return serialize.flags(asked)
+
+
+def _comment(text: str) -> str:
+    return " ".join(text.split())

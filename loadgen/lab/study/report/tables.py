@@ -1,0 +1,192 @@
+"""The tables of a report."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from loadgen.lab.study.execute.arm_result import ArmResult, Verdict, WorkloadResult
+from loadgen.lab.study.execute.facts import fact_name
+from loadgen.lab.study.report.arm_text import DIGITS, difference_text, numbers, score
+from loadgen.lab.study.report.findings_text import time_spent
+from loadgen.lab.study.report.report_model import ReportModel, StageSummary
+from loadgen.lab.study.spec.strict_model import At
+from loadgen.report.html import Line, Span, Table, Tone, cell, line
+from loadgen.util.number_format import fixed, percent, signed
+
+VERDICT_TONES = {Verdict.ADOPTED: Tone.GOOD, Verdict.FAILED: Tone.BAD, Verdict.INFEASIBLE: Tone.BAD}
+
+
+def cases(model: ReportModel, baseline: ArmResult) -> Table:
+    """Return baseline and winner on every workload that ran."""
+    spec, winner = baseline.planned.spec, model.winner
+    title = f"Baseline ({spec.engine}{'' if spec.overrides else ' without any options'})"
+    arms = [baseline] + ([winner] if winner else [])
+    rows = [
+        (cell(Span(name, Tone.STRONG)), *(numbers(arm, name, model) for arm in arms))
+        for name in model.workloads
+        if name in baseline.workloads
+    ]
+    return Table(("Benchmark Case", title, *(["Optimized"] if winner else [])), tuple(rows))
+
+
+def arms(step: StageSummary, model: ReportModel) -> Table:
+    """Return every arm of a step with its verdict."""
+    against = f"against {step.found.reference}" if step.found.reference else "-"
+    starts = "Runs" if model.published else "Starts"
+    head = ("Arm", f"{model.label} ({model.unit})", against, "Mean TPOT (ms)", starts, "Verdict")
+    rows = []
+    for arm in step.arms:
+        result = arm.workloads.get(model.workload)
+        row: list[str | Span] = [
+            Span(arm.name, Tone.CODE),
+            score(result, model),
+            "-" if arm.verdict is Verdict.SAME_AS else difference_text(arm, model.workload),
+            fixed(result.mean("mean_tpot_ms") if result else None, DIGITS),
+            _starts(arm, result, model),
+        ]
+        rows.append((*map(cell, row), cell(*_verdict(arm))))
+    return Table(head, tuple(rows))
+
+
+def other_workloads(step: StageSummary, workloads: Sequence[str], model: ReportModel) -> Table:
+    """Return the arms of a step on workloads that it ran and that do not decide."""
+    rows = [
+        (cell(Span(arm.name, Tone.CODE)), *(numbers(arm, name, model) for name in workloads))
+        for arm in step.arms
+        if any(name in arm.workloads for name in workloads)
+    ]
+    return Table(("Arm", *workloads), tuple(rows))
+
+
+def _starts(arm: ArmResult, result: WorkloadResult | None, model: ReportModel) -> str:
+    """Return how often an arm was started; of published results only a single run of each workload is known."""
+    if model.published:
+        return "single" if result else "none"
+    return f"{len(arm.trials)} ({arm.repeated} repeated)" if arm.repeated else str(len(arm.trials))
+
+
+def _verdict(arm: ArmResult) -> Iterator[Line]:
+    if arm.verdict is Verdict.SAME_AS:
+        yield line("same as ", Span(arm.why, Tone.CODE))
+        return
+    yield line(Span(str(arm.verdict), VERDICT_TONES.get(arm.verdict, Tone.PLAIN)))
+    if arm.why:
+        quoted = arm.verdict in (Verdict.FAILED, Verdict.PRUNED)
+        yield line(Span(arm.why, Tone.CODE if quoted else Tone.PLAIN))
+
+
+def options(model: ReportModel) -> Table:
+    """Return the gain of each stage over the arm that it started from, and over the baseline."""
+    built_on = {arm.planned.identity for arm in model.chain.values()}
+    base = model.baseline.planned.identity if model.baseline else ""
+    rows = []
+    for stage in model.stages:
+        adopted, reference = stage.adopted, stage.reference
+        if adopted is None or reference is None:
+            rows.append(tuple(map(cell, (stage.name, "-", "-", "-", "-"))))
+            continue
+        left = [] if adopted.planned.identity in built_on else [line("not part of the winner")]
+        rows.append(
+            (
+                cell(stage.name),
+                cell(Span(adopted.name, Tone.CODE), *left),
+                cell(difference_text(adopted, model.workload)),
+                cell(Span(reference.name, Tone.CODE)),
+                cell("the same" if reference.planned.identity == base else _over_baseline(adopted, model)),
+            )
+        )
+    over = "Over the baseline, from other starts" if not model.published else "Over the baseline"
+    adopted_by = "Adopted by the author" if model.published else "Adopted"
+    head = ("Optimization Option", adopted_by, f"{model.label} Improvement in the stage", "Over", over)
+    return Table(head, tuple(rows))
+
+
+def _over_baseline(arm: ArmResult, model: ReportModel) -> str:
+    """Return the difference of an arm from the baseline, which may have run in other blocks."""
+    apart = model.apart(arm, model.baseline)
+    return "-" if apart is None else signed(apart.share, DIGITS)
+
+
+def groups(model: ReportModel) -> Table:
+    """Return the best arm of each group beside the arm that the group starts from."""
+    base = model.baseline.planned.identity if model.baseline else ""
+    of_baseline = all(stage.reference.planned.identity == base for stage in model.stages if stage.reference)
+    rows = []
+    for stage in model.stages:
+        best, reference = stage.best or stage.reference, stage.reference
+        if best is None:
+            continue
+        ours, theirs = numbers(best, model.workload, model), numbers(reference, model.workload, model)
+        if reference is not None and not of_baseline:
+            theirs = (line(Span(reference.name, Tone.CODE)), *theirs)
+            if reference.planned.identity != base and model.baseline is not None:
+                value = score(model.baseline.workloads.get(model.workload), model)
+                ours += (line(f"Baseline: {value} ({_over_baseline(best, model)} over it, without bounds)"),)
+        rows.append((cell(Span(stage.name, Tone.STRONG), line(Span(best.name, Tone.CODE))), ours, theirs))
+    return Table(("Benchmark Cases", "Optimized", "Baseline" if of_baseline else "Compared with"), tuple(rows))
+
+
+def noise(model: ReportModel) -> Table:
+    """Return the noise of each step, and the smallest effect that it lets one detect."""
+    rows = []
+    for step in model.steps:
+        found, least = step.found.noise, step.found.least_effect
+        if found is not None or least is not None:
+            sd = percent(found.sd if found and found.df else None, DIGITS)
+            effect = "n/a" if least is None else signed(least, DIGITS)
+            rows.append((step.name, sd, str(found.df) if found else "n/a", effect))
+    return _table(("Step", "SD of one start", "Degrees of freedom", "Effect it was planned to detect"), rows)
+
+
+def failures(model: ReportModel) -> Table:
+    """Return the failures with the lines that explain them; of arms that were pruned, because of which failure."""
+    starts: Counter[tuple[str, str, str, str]] = Counter()  # failed ones, by step, arm, class and cause
+    for step in model.steps:
+        for arm in step.arms:
+            failed = [trial.failure for trial in arm.trials if trial.failure is not None]
+            starts.update((step.name, arm.name, failure.kind, failure.cause) for failure in failed)
+            if arm.verdict is Verdict.PRUNED:
+                starts[step.name, arm.name, str(Verdict.PRUNED), arm.why] = 0
+    rows = [
+        (step, Span(arm, Tone.CODE), str(count), kind, Span(cause, Tone.CODE if cause else Tone.PLAIN))
+        for (step, arm, kind, cause), count in starts.items()
+    ]
+    return _table(("Step", "Arm", "Starts", "Class", "Root cause"), rows)
+
+
+def provenance(model: ReportModel) -> Table:
+    """Return when, where and how the numbers were measured."""
+    decision, trials = model.study.decision, model.findings.trials
+    began, repeats = sorted(trial.began for trial in trials), decision.repeats
+    when = f"{began[0]} to {began[-1]}" if began else "not yet"
+    decided = (
+        f"a gain of {percent(decision.min_effect, 1)} or more with {percent(decision.confidence, 1)} confidence, "
+        f"{repeats.least} to {repeats.most} starts of each arm, seed {decision.seed}"
+    )
+    found = {
+        "imported" if model.published else "first and last start": when,
+        "results" if model.published else "spent": time_spent(model.findings),
+        "decision": "none: single runs say nothing about noise" if model.published else decided,
+    }
+    facts = {name: value for name, value in model.facts.items() if name not in ("study", "text", "source")}
+    if model.published:
+        facts.pop("host", None)
+    if facts.get("accelerators_from", "") is None:
+        facts["accelerators_from"] = "nothing: neither NVML nor npu-smi is here"
+    if model.study.objective.accuracy is None:
+        facts.pop("questions", None)
+    return _table(("What", "Value"), (*found.items(), *_leaves(facts)))
+
+
+def _table(head: tuple[str, ...], rows: Iterable[Sequence[str | Span]]) -> Table:
+    return Table(head, tuple(tuple(cell(each) for each in row) for row in rows))
+
+
+def _leaves(value: Any, at: At = ()) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _leaves(each, (*at, key))
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        yield fact_name(at), ", ".join(map(str, value)) or "none"
+    else:
+        yield fact_name(at), "unknown" if value is None else str(value)

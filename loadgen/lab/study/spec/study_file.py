@@ -1,0 +1,108 @@
+"""Reads a study file; an error is one line with its place in the file."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from loadgen.errors import BadInput
+from loadgen.lab.study.spec.strict_model import At, AtFault, convert, line_of
+from loadgen.lab.study.spec.study import Study
+from loadgen.util.yaml_loader import loader
+
+MAX_BYTES = 1 << 20
+MAX_PLACES = 100_000  # aliases may repeat a part of the file many times
+MAX_DEPTH = 40
+MERGE = "tag:yaml.org,2002:merge"  # <<, which may be given several times
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    """A study with its file.
+
+    Attributes:
+        path: The file.
+        study: The study.
+        lines: Line of each place, from 1.
+        text: Contents of the file.
+    """
+
+    path: Path
+    study: Study
+    lines: Mapping[At, int]
+    text: str
+
+    @contextlib.contextmanager
+    def named(self) -> Iterator[None]:
+        """Add file and line to errors of the study."""
+        try:
+            yield
+        except AtFault as error:
+            raise _named(self.path, self.lines, error) from error
+
+
+def read(path: Path) -> StudyFile:
+    """Read a study file.
+
+    Raises:
+        BadInput: It cannot be read, is not YAML, or is not a valid study; the message names file, line and key.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise BadInput(str(path), f"cannot be read ({error.strerror})", "name a YAML file") from error
+    if len(content) > MAX_BYTES:
+        raise BadInput(str(path), f"more than {MAX_BYTES:,} bytes", "name a study file")
+    lines: dict[At, int] = {}
+    try:
+        given = _constructed(path, content, lines)
+        if not isinstance(given, dict):
+            raise AtFault((), "is not a study", "write keys and values; docs/studies.md shows how")
+        study = convert(given, Study, lines)
+        study.check()
+    except AtFault as error:
+        raise _named(path, lines, error) from error
+    return StudyFile(path, study, lines, content.decode())
+
+
+def _constructed(path: Path, content: bytes, lines: dict[At, int]) -> Any:
+    try:
+        reader = loader(content, on_is_a_word=True)
+        node = reader.get_single_node()
+        _place(node, (), lines)
+        return reader.construct_document(node) if node is not None else None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{path}:{mark.line + 1}" if mark else str(path)
+        raise BadInput(where, f"is not YAML ({error.problem})", "correct it") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise BadInput(str(path), f"is not YAML ({' '.join(str(error).split())})", "correct it") from error
+    except (RecursionError, ValueError) as error:
+        raise BadInput(str(path), f"cannot be used ({error})", "correct it") from error
+
+
+def _place(node: yaml.Node | None, at: At, lines: dict[At, int]) -> None:
+    if len(at) > MAX_DEPTH or len(lines) > MAX_PLACES:
+        raise ValueError("nested too deep, or too long")
+    if node is None:
+        return
+    lines.setdefault(at, node.start_mark.line + 1)
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            place = (*at, str(key.value))
+            first, lines[place] = lines.get(place), key.start_mark.line + 1
+            if first is not None and key.tag != MERGE:
+                raise AtFault(place, "is given twice", f"give it once; it is in line {first} too")
+            _place(value, place, lines)
+    elif isinstance(node, yaml.SequenceNode):
+        for number, value in enumerate(node.value):
+            _place(value, (*at, number), lines)
+
+
+def _named(path: Path, lines: Mapping[At, int], error: AtFault) -> BadInput:
+    where = f"{path}:{line_of(error.at, lines)}"
+    return BadInput(f"{where}: {error.field}" if error.field else where, error.problem, error.remedy)

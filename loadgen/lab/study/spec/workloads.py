@@ -1,0 +1,111 @@
+"""The workloads of a study as settings of runs."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from loadgen.config import gpustack_profile, presets, serialize
+from loadgen.config.option import CONNECTIONS, DATA, LOAD, SAMPLING
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput
+from loadgen.lab.study.spec.strict_model import At, AtFault, suggestion
+from loadgen.lab.study.spec.study import Study
+from loadgen.workload import endpoints, vllm_load
+from loadgen.workload.datasets import rules
+from loadgen.workload.datasets.lengths import Lengths
+
+PROFILE_KEYS = gpustack_profile.KEYS.keys() - {field.name for field in dataclasses.fields(RunSettings)}
+TARGET_KEYS = {"backend", "endpoint", "tokenizer", "extra_body", "continuous_usage"}  # without its address
+REPORTED = {"percentile_metrics", "metric_percentiles"}
+ALLOWED = (
+    {
+        field.name
+        for field in dataclasses.fields(RunSettings)
+        if field.metadata["group"] in (SAMPLING, LOAD, DATA, CONNECTIONS)
+    }
+    | TARGET_KEYS
+    | REPORTED
+)
+COMPAT = "compat"  # key of a workload: the tool whose defaults it has
+EVERY = "every_workload"
+CHAT = "openai-chat"  # the API of every workload that names none
+
+
+def loads(study: Study) -> dict[str, RunSettings]:
+    """Return the settings of a run of each workload, without its server.
+
+    Raises:
+        AtFault: A workload has an invalid setting, or one that the study decides.
+    """
+    shared = _flags((EVERY,), study.every_workload)
+    if "workload" in shared:
+        raise AtFault((EVERY, "workload"), "is another workload for each", "name it in workloads")
+    return {name: _settings(("workloads", name), said, shared) for name, said in study.workloads.items()}
+
+
+def _settings(at: At, said: Any, shared: Mapping[str, Any]) -> RunSettings:
+    try:
+        settings = endpoints.checked(RunSettings(**_given(at, said, shared)))
+        if settings.dataset_rule is not None:
+            rules.find(settings.dataset_name, settings.dataset_rule)
+        if settings.dataset_name == "random":
+            Lengths.parse("--random-input-len", settings.random_input_len)
+            Lengths.parse("--random-output-len", settings.random_output_len)
+        return settings
+    except AtFault:
+        raise
+    except BadInput as error:
+        key = error.field.removeprefix("--").replace("-", "_")
+        if isinstance(said, Mapping) and key in said:
+            raise AtFault((*at, key), error.problem, error.remedy) from error
+        if key in shared:
+            raise AtFault((EVERY, key), f"{error.problem} (workload {at[-1]})", error.remedy) from error
+        where = "" if error.field in ("", presets.FLAG) else f"{error.field}: "
+        raise AtFault(at, f"{where}{error.problem}", error.remedy) from error
+
+
+def _given(at: At, said: Any, shared: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a workload: its preset, then the flags of every workload, then its own."""
+    if isinstance(said, str):
+        return _with_defaults(presets.merge(said, shared))
+    if not isinstance(said, Mapping) or not said:
+        raise AtFault(at, "is not a workload", f"name a file or one of {', '.join(presets.names())}, or give settings")
+    preset: dict[str, Any] = {}
+    if PROFILE_KEYS & said.keys():
+        profile = {key: value for key, value in said.items() if key in gpustack_profile.KEYS}
+        preset, said = (
+            presets.gpustack(gpustack_profile.fields(profile)),
+            {key: said[key] for key in said.keys() - profile.keys()},
+        )
+    own = {**shared, **_flags(at, said)}
+    return _with_defaults(preset | (presets.merge(own["workload"], own) if "workload" in own else own))
+
+
+def _flags(at: At, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a mapping of the study sets: fields of `RunSettings`, and the tool of `compat`.
+
+    Raises:
+        AtFault: A key or the tool is unknown, a value has the wrong type, or the study decides it.
+    """
+    tool = {COMPAT: said[COMPAT]} if COMPAT in said else {}
+    if tool and tool[COMPAT] not in (*vllm_load.RELEASES, None):
+        among = list(vllm_load.RELEASES)
+        remedy = suggestion(str(tool[COMPAT]), among) or f"use one of {', '.join(among)}"
+        raise AtFault((*at, COMPAT), f"unknown tool {tool[COMPAT]!r}", remedy)
+    try:
+        given = serialize.fields({key: value for key, value in said.items() if key != COMPAT})
+    except BadInput as error:
+        raise AtFault((*at, error.field), error.problem, error.remedy) from error
+    for name in given:
+        if name not in ALLOWED:
+            raise AtFault((*at, name), "is decided by the study", "leave it out")
+    return given | tool
+
+
+def _with_defaults(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields with the defaults of the tool, if one is named, below all that is given."""
+    tool = given.pop(COMPAT, None)
+    if tool is None:
+        return given
+    known = given if given.get("endpoint") else {"backend": CHAT} | given
+    return vllm_load.as_sent(vllm_load.RELEASES[tool](known) | known)

@@ -1,0 +1,259 @@
+"""guidellm 0.5.1 as benchmark-runner called it: the numbers of GPUStack's published pages.
+
+benchmark-runner's chat handler decides which chunks are tokens; `GenerativeRequestStats`, `GenerativeMetrics` and
+`DistributionSummary` of guidellm compute the numbers. The rows are those of the pages.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from loadgen.core.event_flags import CHOICE, CONTENT, EMPTY, OLD_REASONING, TOKENS
+from loadgen.lab.tools.emulate.distribution import Distribution
+from loadgen.lab.tools.emulate.event_times import busiest_sliding_second, gaps, tokens_per_event
+from loadgen.lab.tools.emulate.rates import concurrency, rates
+from loadgen.lab.tools.emulate.recorded_run import Bools, event_selection
+from loadgen.lab.tools.emulate.row import Row
+from loadgen.lab.tools.emulate.rule import CONNECTING, EVENT_IS_TOKEN, FORGIVING, FROM_SENT, MEAN_ITL, ZERO, Rule, Rules
+from loadgen.lab.tools.emulate.tool import Tool
+from loadgen.lab.tools.emulate.view import View
+from loadgen.metrics.throughput import peak_rate
+from loadgen.util.arrays import Floats, Int64s
+
+EMPTY_IS_TOKEN = Rule(
+    "empty_is_token",
+    'a chunk whose content is "", as the one with the role, counts as a token; loadgen does not count it',
+)
+IGNORES = Rule(
+    "ignores",
+    "reasoning in `reasoning`, tool calls and refusals are not tokens for it: a request with reasoning only has its "
+    "last token in its first chunk; loadgen counts them",
+)
+WITH_TTFT = Rule(
+    "with_ttft",
+    "TPOT is start to last token over all output tokens, TTFT included; loadgen's begins with the first token",
+)
+WEIGHTED = Rule("weighted", "a request counts in TPOT and ITL once per token; in loadgen's TPOT once")
+STEPS = Rule("steps", "its percentiles are observed values; loadgen interpolates, as numpy does")
+EVENLY = Rule(
+    "evenly",
+    "it keeps the first and last token of a request and spreads the others evenly between them, or all at one instant "
+    "if it saw no second; loadgen keeps the time of each event",
+)
+RECIPROCAL = Rule(
+    "reciprocal",
+    "its peak is the highest rate at any instant: the tokens within 0.1 ms over half the time to what came before and "
+    "after, as little as 0.05 ms; loadgen's is the busiest second",
+)
+TOKEN_SPAN = Rule("token_span", "its throughput divides by the time from first to last token; loadgen's by the run's")
+UNTIL_CLOSED = Rule("until_closed", "latency ends with the response; loadgen's E2EL with the last token")
+MERGED = Rule("merged", "its concurrency merges events within 0.1 ms, and leaves out failures")
+RULES = (
+    *(FROM_SENT, CONNECTING, IGNORES, EMPTY_IS_TOKEN, WITH_TTFT, MEAN_ITL, EVENT_IS_TOKEN, WEIGHTED, STEPS, EVENLY),
+    *(RECIPROCAL, TOKEN_SPAN, UNTIL_CLOSED, MERGED, FORGIVING, ZERO),
+)
+S = 1e9
+
+
+@dataclass(frozen=True)
+class Requests(View):
+    """The data that guidellm keeps of successful requests; times are ns, arrays have an entry for each of them.
+
+    Attributes:
+        tokens: The selection of events that it takes for tokens.
+        included: Which requests of the run these are.
+        seen: Number of events of each that are tokens.
+    """
+
+    tokens: bytes
+    included: Bools
+    # start, end: when each began and ended
+    start: Int64s
+    end: Int64s
+    seen: Int64s
+    # first, last: when the first and the last of them arrived; the end of a request without one
+    first: Int64s
+    last: Int64s
+    # output, input: number of tokens that it counts
+    output: Int64s
+    input: Int64s
+
+    @property
+    def duration_s(self) -> float:
+        """Time from the first start to the end of the last response, s."""
+        return self.run.seconds_since(self.first_start)
+
+    def distribution(self, values: Floats, weights: Int64s | None = None) -> Distribution:
+        """Return the distribution of values, NaN where nothing was measured."""
+        kept = ~np.isnan(values)
+        if ZERO in self.active:
+            values, kept = np.nan_to_num(values), np.full(len(values), True)
+        weights = weights if WEIGHTED in self.active else None
+        shares = None if weights is None else weights[kept].astype(np.float64)
+        return Distribution(values[kept], shares, STEPS in self.active)
+
+    @property
+    def latency(self) -> Distribution:
+        """Time from start to end, ns."""
+        end = self.end if UNTIL_CLOSED in self.active else np.where(self.seen > 0, self.last, self.end)
+        return self.distribution((end - self.start).astype(float))
+
+    @property
+    def ttft(self) -> Distribution:
+        """Time from start to first token, ns."""
+        return self.distribution(np.where(self.seen > 0, self.first - self.start, np.nan))
+
+    @property
+    def tpot(self) -> Distribution:
+        """Time per output token, ns; each request is weighted by its tokens."""
+        if WITH_TTFT in self.active:
+            values = np.where(self.output > 0, (self.last - self.start) / np.maximum(self.output, 1), np.nan)
+        else:
+            after_first = np.where(self.seen > 1, self.output - self.run.first_tokens[self.included], 0)
+            values = np.where(after_first > 0, (self.last - self.first) / np.maximum(after_first, 1), np.nan)
+        return self.distribution(values, self.output)
+
+    @property
+    def itl(self) -> Distribution:
+        """Mean gap of each request, ns, weighted by its gaps."""
+        if MEAN_ITL not in self.active:
+            seen = gaps(self.run, self.tokens, self.tokens, self.included, imputed=EVENT_IS_TOKEN not in self.active)
+            return Distribution(seen.values, seen.weights, STEPS in self.active)
+        after_first = np.maximum(self.output, 1) - 1
+        measured = (self.seen > 0) & (after_first > 0)
+        values = np.where(measured, (self.last - self.first) / np.maximum(after_first, 1), np.nan)
+        return self.distribution(values, after_first)
+
+    @property
+    def timings(self) -> tuple[Floats, Floats]:
+        """When tokens arrived, s after the start of the run's clock, and how many."""
+        if EVENLY not in self.active:
+            selected = self.run.select(self.tokens)
+            at = selected.at[np.repeat(self.included, selected.count)]
+            return (at - self.run.start_ns) / S, tokens_per_event(self.run, selected, self.included).astype(float)
+        several = self.seen > 1
+        first, last = (self.first - self.run.start_ns) / S, (self.last - self.run.start_ns) / S
+        steps = np.where(several & (self.output > 1), self.seen - 1, 0)
+        number = np.arange(steps.sum()) - np.repeat(np.cumsum(steps) - steps, steps) + 1
+        step = (last - first) / np.maximum(steps, 1)
+        later = np.repeat(first, steps) + number * np.repeat(step, steps)
+        each = np.repeat((self.output - 1) / np.maximum(steps, 1), steps)
+        at = np.concatenate((np.where(several, first, last), later))
+        first_brings = np.where(several, self.output > 0, self.output).astype(np.float64)
+        return at.astype(np.float64), np.concatenate((first_brings, each))
+
+    def throughput(self, prompts: bool) -> float | None:
+        """Return tokens per second, with or without those of the prompts; None if the duration is 0."""
+        tokens = self.output.sum() + (self.input.sum() if prompts else 0)
+        if TOKEN_SPAN not in self.active:
+            return float(tokens) / self.duration_s if self.duration_s else None
+        return self._rate(prompts)[0]
+
+    def _rate(self, prompts: bool) -> tuple[float, float]:
+        tokens = (self.output.tobytes(), self.input.tobytes() if prompts else b"")
+        key = ("rate", self.tokens, self.included.tobytes(), EVENLY in self.active, *tokens)
+        return self.run.cached(key, lambda: self._fresh_rate(prompts))
+
+    def _fresh_rate(self, prompts: bool) -> tuple[float, float]:
+        at, counts = self.timings
+        if prompts:
+            at = np.concatenate((at, (np.where(self.seen > 0, self.first, self.end) - self.run.start_ns) / S))
+            counts = np.concatenate((counts, self.input))
+        found = rates(at, counts)
+        return _or_zero(found, "mean"), _or_zero(found, "max")
+
+    @property
+    def peak_tokens(self) -> float:
+        """Maximum number of output tokens in a second."""
+        if RECIPROCAL in self.active:
+            return self._rate(prompts=False)[1]
+        at, counts = self.timings
+        ns = np.round(at * S).astype(np.int64) + self.run.start_ns
+        return peak_rate(busiest_sliding_second(ns, self.run.start_ns, counts), self.duration_s)
+
+    @property
+    def peak_requests(self) -> float:
+        """Maximum number of concurrent requests."""
+        if MERGED not in self.active:
+            return self.run.peak_in_flight
+        started, ended = (self.start - self.first_start) / S, (self.end - self.first_start) / S
+        return _or_zero(concurrency(started, ended, 0.0, self.duration_s), "max")
+
+
+def _or_zero(found: Distribution | None, statistic: str) -> float:
+    return 0.0 if found is None else float(getattr(found, statistic) or 0.0)
+
+
+def _requests(view: View) -> Requests:
+    run, active = view.run, view.active
+    tokens = event_selection(lambda flags: flags & CHOICE and _is_token(run.chat, active, flags))
+    included = run.complete if FORGIVING in active else run.ok
+    selected = run.select(tokens)
+    seen = selected.count[included]
+    end = run.closed[included]
+    usage = run.completion_tokens[included]
+    counted = seen if EVENT_IS_TOKEN in active else run.tokens[included]
+    return Requests(
+        run,
+        active,
+        tokens,
+        included,
+        start=view.starts[included],
+        end=end,
+        seen=seen,
+        first=np.where(seen > 0, selected.first[included], end),
+        last=np.where(seen > 0, selected.last[included], end),
+        output=np.where(usage >= 0, usage, counted),
+        input=(np.maximum(run.prompt_tokens, 0) if ZERO in active else run.prompts)[included],
+    )
+
+
+def _is_token(chat: bool, active: Rules, flags: int) -> bool:
+    """Tell whether an event is a token: content or `reasoning_content` that is not null; in completions not empty."""
+    if flags & TOKENS:
+        return IGNORES not in active or bool(flags & (CONTENT | EMPTY | (OLD_REASONING if chat else 0)))
+    return chat and EMPTY_IS_TOKEN in active and bool(flags & (EMPTY | OLD_REASONING))
+
+
+def _totals(view: View) -> list[Row]:
+    requests = _requests(view)
+    completed, duration_s = float(requests.included.sum()), requests.duration_s
+    rows = [Row("Successful requests:", completed, "completed", 0, notes=view.notes_on_counts(requests.included))]
+    if view.run.settings.max_concurrency is not None:
+        rows.append(Row("Maximum request concurrency:", view.run.settings.max_concurrency, "max_concurrency", 0))
+    return [
+        *rows,
+        Row("Benchmark duration (s):", duration_s, "duration"),
+        Row("Total input tokens:", float(requests.input.sum()), "total_input_tokens", 0),
+        Row("Total generated tokens:", float(requests.output.sum()), "total_output_tokens", 0),
+        Row("Request throughput (req/s):", completed / duration_s if duration_s else None, "request_throughput"),
+    ]
+
+
+def _number(label: str, ours: str, compute: Callable[[Requests], float | None], view: View) -> list[Row]:
+    return [Row(label, compute(_requests(view)), ours)]
+
+
+def _latency(title: str, metric: str, unit_ms: float, view: View) -> list[Row]:
+    values: Distribution = getattr(_requests(view), "latency" if metric == "e2el" else metric)
+    return view.percentile_rows(title, metric, values, (99,), unit_ms)
+
+
+NUMBERS: tuple[tuple[str, str, Callable[[Requests], float | None]], ...] = (
+    ("Output token throughput (tok/s):", "output_throughput", lambda requests: requests.throughput(False)),
+    ("Peak output token throughput (tok/s):", "max_output_tokens_per_s", lambda requests: requests.peak_tokens),
+    ("Peak concurrent requests:", "max_concurrent_requests", lambda requests: requests.peak_requests),
+    ("Total Token throughput (tok/s):", "total_token_throughput", lambda requests: requests.throughput(True)),
+)
+LATENCIES = (
+    partial(_latency, "Latency(s)", "e2el", 1000.0),
+    *(partial(_latency, f"{metric.upper()} (ms)", metric, 1.0) for metric in ("ttft", "tpot", "itl")),
+)
+BENCHMARK_RUNNER = Tool(
+    "benchmark-runner on guidellm 0.5.1",
+    RULES,
+    (_totals, *(partial(_number, *number) for number in NUMBERS), *LATENCIES),
+    ("with its chat handler, which reads `content` and `reasoning_content`",),
+)

@@ -1,0 +1,128 @@
+"""SGLang's `bench_serving`, version 0.5.23, for chat, completions, and its own /generate.
+
+It follows the request functions of /v1/chat/completions, /v1/completions and /generate, and `calculate_metrics`,
+without speculative decoding.
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+
+from loadgen.config.output import SGLANG_PERCENTILES
+from loadgen.core.event_flags import CONTENT, REASONING, TOKENS, USAGE
+from loadgen.lab.tools.emulate.bench_script import Answers
+from loadgen.lab.tools.emulate.distribution import Distribution
+from loadgen.lab.tools.emulate.recorded_run import event_selection
+from loadgen.lab.tools.emulate.row import Row
+from loadgen.lab.tools.emulate.rule import (
+    CONNECTING,
+    EVENT_IS_TOKEN,
+    FORGIVING,
+    FROM_SENT,
+    N_MINUS_1,
+    PLANNED_INPUT,
+    RETOKENIZED,
+    SPREAD,
+    TOUCHED_SECONDS,
+    WHOLE_SECONDS,
+    ZERO,
+    Rule,
+)
+from loadgen.lab.tools.emulate.tool import Tool
+from loadgen.lab.tools.emulate.view import View
+from loadgen.report.sglang_block import CAP, LATENCIES, MAX_ITL, RATE, TOTALS
+
+LAST_LINE = Rule(
+    "last_line", "its last line, usage or [DONE], ends the request; loadgen's E2EL ends with the last token"
+)
+AS_ASKED = Rule(
+    "as_asked", "without usage an answer counts with the requested length; loadgen counts the tokens received"
+)
+IGNORES = Rule("ignores", "tool calls and refusals are not tokens for it; loadgen counts them")
+RULES = (
+    *(FROM_SENT, CONNECTING, IGNORES, LAST_LINE, AS_ASKED, N_MINUS_1, EVENT_IS_TOKEN, SPREAD, WHOLE_SECONDS),
+    *(TOUCHED_SECONDS, FORGIVING, PLANNED_INPUT, ZERO),
+)
+
+
+def _answers(view: View) -> Answers:
+    run, active = view.run, view.active
+    if IGNORES in active:
+        tokens = event_selection(lambda flags: flags & (CONTENT | REASONING) if run.chat else flags & CONTENT)
+    else:
+        tokens = event_selection(lambda flags: flags & TOKENS)
+    # It does not request usage, so the usage chunk, on which its reader of completions fails, would not be sent.
+    lines = event_selection(lambda flags: run.chat or run.native or flags != USAGE)
+    usage = event_selection(lambda flags: flags & USAGE and (run.chat or flags & CONTENT))
+    output = np.where(run.has_event(usage) & (run.completion_tokens >= 0), run.completion_tokens, run.output_tokens)
+    ends, start = run.select(lines if LAST_LINE in active else tokens), view.starts
+    success = run.complete & run.has_event(lines) & (run.chat | run.native | ~run.has_error)
+    return Answers(
+        run,
+        active,
+        tokens,
+        tokens,
+        success=success,
+        end=np.where(ends.count > 0, ends.last, start),
+        output=output if AS_ASKED in active else run.tokens,
+        input=run.input_tokens if PLANNED_INPUT in active else run.prompts,
+        begin=view.first_start,
+        divides=run.native,
+    )
+
+
+def _totals(view: View) -> list[Row]:
+    settings, answers = view.run.settings, _answers(view)
+    completed = float(answers.completed.sum())
+    total_in, total_out, input_notes = answers.total_input, answers.total_output, answers.input_notes
+    rate = settings.request_rate
+    traffic = Row(RATE, rate, "request_rate") if math.isfinite(rate) else None
+    cap = Row(CAP, settings.max_concurrency, "max_concurrency", 0) if settings.max_concurrency is not None else None
+    totals = [
+        _total("completed", completed, answers.count_notes),
+        _total("duration", answers.duration_s),
+        _total("total_input_tokens", total_in, input_notes),
+        _total("total_input_text_tokens", total_in, input_notes, ours="total_input_tokens"),
+        _total("total_output_tokens", total_out),
+        _total("total_output_tokens_retokenized", None, (RETOKENIZED,), ours="total_output_tokens"),
+        _total("request_throughput", answers.per_second(completed)),
+        _total("input_throughput", answers.per_second(total_in), input_notes, ours=None),
+        _total("output_throughput", answers.per_second(total_out)),
+        _total("max_output_tokens_per_s", answers.peak_tokens),
+        _total("max_concurrent_requests", answers.peak_requests),
+        _total("total_throughput", answers.per_second(total_in, total_out), input_notes, ours="total_token_throughput"),
+        _total("concurrency", answers.per_second(float(answers.e2el.values.sum()) / 1e9), ours=None),
+    ]
+    return [row for row in (traffic, cap, *totals) if row is not None]
+
+
+def _total(key: str, value: float | None, notes: tuple[Rule, ...] = (), *, ours: str | None = "") -> Row:
+    """Return the row of a number above the latencies.
+
+    Args:
+        key: The key of the number in SGLang's result.
+        value: The number; None if it cannot be known.
+        notes: Remarks on it.
+        ours: The name of loadgen's number; empty: the same; None: there is none.
+    """
+    label, digits = TOTALS[key]
+    return Row(label, value, key if ours == "" else ours, digits, notes=notes)
+
+
+def _latency(metric: str, view: View) -> list[Row]:
+    name = "e2el" if metric == "e2e_latency" else metric
+    values: Distribution = getattr(_answers(view), name)
+    rows = view.percentile_rows(f"{LATENCIES[metric][0]} (ms)", name, values, SGLANG_PERCENTILES)
+    if metric == "itl":
+        rows.append(view.latency_row(MAX_ITL, "itl max", values.max))
+    return rows
+
+
+SGLANG = Tool(
+    "sglang bench_serving 0.5.23",
+    RULES,
+    (_totals, *(partial(_latency, metric) for metric in LATENCIES)),
+    ("without speculative decoding, for which it would have tokenized each chunk of text to divide its gap",),
+    native=True,
+)

@@ -1,0 +1,268 @@
+"""`vllm bench serve`: versions 0.11, 0.32 and 0.33, and its Rust client, for chat and completions.
+
+It follows the request functions of /v1/chat/completions and /v1/completions, and `calculate_metrics`. The Rust client
+is followed by what it printed of known streams.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from loadgen.config import slo
+from loadgen.config.output import parse_percentiles
+from loadgen.core.event_flags import CHOICE, CONTENT, DONE, EMPTY, OLD_REASONING, REASONING, ROLE, TOKENS, TOOL, USAGE
+from loadgen.lab.tools.emulate.bench_script import Answers
+from loadgen.lab.tools.emulate.distribution import Distribution
+from loadgen.lab.tools.emulate.recorded_run import Bools, event_selection
+from loadgen.lab.tools.emulate.row import Row
+from loadgen.lab.tools.emulate.rule import (
+    CONNECTING,
+    EVENT_IS_TOKEN,
+    FORGIVING,
+    FROM_SENT,
+    N_MINUS_1,
+    PLANNED_INPUT,
+    TOUCHED_SECONDS,
+    UNPLANNED,
+    WHOLE_SECONDS,
+    ZERO,
+    Rule,
+)
+from loadgen.lab.tools.emulate.tool import Tool
+from loadgen.lab.tools.emulate.view import View
+from loadgen.metrics import throughput
+from loadgen.util.arrays import Int64s
+
+IGNORES = Rule(
+    "ignores",
+    "reasoning in `reasoning_content` and refusals are not tokens for it (reasoning that is also in `reasoning` would "
+    "be, but the records do not distinguish it); loadgen counts them",
+)
+ROLE_CHUNK = Rule("role", "the chunk with the role counts as a token; loadgen does not count chunks without text")
+TOKENLESS = Rule(
+    "tokenless", "chunks without text (the finish reason, empty ones) count as tokens; loadgen does not count them"
+)
+USAGE_ENDS = Rule("usage_ends", "the chunk of usage ends the request; loadgen's E2EL ends with the last token")
+CLOCK_START = Rule(
+    "clock_start", "its duration starts before it waits for the first request; loadgen's when the first is sent"
+)
+AS_CHUNKS = Rule(
+    "as_chunks",
+    "without usage an answer counts as its chunks with choices, at least as one token; loadgen counts tokens received",
+)
+RULES = (
+    *(FROM_SENT, CONNECTING, IGNORES, ROLE_CHUNK, TOKENLESS, USAGE_ENDS, AS_CHUNKS, N_MINUS_1),
+    *(EVENT_IS_TOKEN, WHOLE_SECONDS, TOUCHED_SECONDS, FORGIVING, PLANNED_INPUT, CLOCK_START, ZERO),
+)
+STEADY = Rule(
+    "steady",
+    "its steady state lasts from the first to the last time that 95 % of the maximum concurrency were in flight; in it "
+    "chunks with choices count as tokens, also role and finish, and prompts count as a whole if their request began in "
+    "it; its TTFT and TPOT are of these requests, of which some end after it; loadgen's window is the same, and it "
+    "counts tokens alone",
+)
+RUST_PREMISES = ("for streams without comments, such as `: ping`: it loses all that follows one that arrives alone",)
+STEADY_SHARE = 0.95  # --steady-state-threshold
+NOT_DONE = event_selection(lambda flags: not flags & DONE)
+USAGES = event_selection(lambda flags: flags & USAGE)
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client that prints this console.
+
+    Attributes:
+        version: Minor version of vLLM.
+        rust: Whether it is the one in Rust.
+    """
+
+    version: int
+    rust: bool = False
+
+    @property
+    def title(self) -> str:
+        """Its name and version."""
+        return f"vllm{'-rs' if self.rust else ''} bench serve 0.{self.version}"
+
+    def ends_with_usage(self, chat: bool) -> bool:
+        """Tell whether any chunk ends a request."""
+        return self.version < 32 and chat
+
+    def is_token(self, chat: bool, flags: int) -> bool:
+        """Tell whether an event counts as a token: it may end TTFT, and begin and end gaps."""
+        if not flags & CHOICE:
+            return False
+        if self.version < 33 or self.rust or not chat:
+            return True
+        thought = flags & REASONING and not flags & OLD_REASONING
+        return bool(flags & (CONTENT | TOOL) or thought or (flags & EMPTY and not flags & ROLE))
+
+    def percentiles(self, asked: str) -> list[float]:
+        """Return the percentiles it prints for `--metric-percentiles`: the one in Rust adds p90."""
+        ps = parse_percentiles(asked)
+        return [*ps, 90.0] if self.rust and 90.0 not in ps else ps
+
+    def tokens(self, view: View) -> bytes:
+        """Return the selection of events that count as tokens with the active rules."""
+        chat, active = view.run.chat, view.active
+
+        def counts(flags: int) -> bool:
+            if flags & TOKENS:
+                return IGNORES not in active or self.is_token(chat, flags)
+            return self.is_token(chat, flags) and (ROLE_CHUNK if flags & ROLE else TOKENLESS) in active
+
+        return event_selection(counts)
+
+
+def _answers(client: Client, view: View) -> Answers:
+    run, active = view.run, view.active
+    tokens = client.tokens(view)
+    usage_ends = client.ends_with_usage(run.chat)
+    marks = NOT_DONE if usage_ends and USAGE_ENDS in active else tokens
+    start, ends = view.starts, run.select(marks)
+    output, read = _output(client, view)
+    return Answers(
+        run,
+        active,
+        tokens,
+        marks,
+        # The others fail a request that has no token.
+        success=run.complete if client.rust or usage_ends else run.complete & run.has_event(tokens),
+        end=np.where(ends.count > 0, ends.last, start),
+        output=output,
+        input=_input(client, view, read),
+        begin=run.start_ns if CLOCK_START in active else View(run, ()).first_start,
+    )
+
+
+def _output(client: Client, view: View) -> tuple[Int64s, Bools]:
+    """Return output tokens, -1 if it would have tokenized the text, and whether it read the last usage."""
+    # The clients in Python read usage only from events that are not tokens.
+    run = view.run
+    usage_at = run.select(USAGES).last
+    if client.rust:
+        received = run.select(client.tokens(view)).count
+        unsaid = np.maximum(received, 1) if AS_CHUNKS in view.active else run.tokens
+        return np.where(run.completion_tokens > 0, run.completion_tokens, unsaid), usage_at > 0
+    read_at = run.select(event_selection(lambda flags: flags & USAGE and not client.is_token(run.chat, flags))).last
+    read = (read_at > 0) & (read_at == usage_at)
+    return np.where(read & (run.completion_tokens > 0), run.completion_tokens, -1), read
+
+
+def _input(client: Client, view: View, read: Bools) -> Int64s:
+    run = view.run
+    if PLANNED_INPUT not in view.active:
+        return run.prompts
+    counted = read & (run.prompt_tokens >= 0) & (client.version >= 32 and not client.rust)
+    return np.where(counted, run.prompt_tokens, run.input_tokens)
+
+
+def _totals(client: Client, view: View) -> list[Row]:
+    settings, answers = view.run.settings, _answers(client, view)
+    completed = float(answers.completed.sum())
+    rows = [Row("Successful requests:", completed, "completed", 0, notes=answers.count_notes)]
+    if client.version >= 32:
+        rows.append(Row("Failed requests:", answers.failed, "failed", 0, notes=answers.count_notes))
+    if settings.max_concurrency is not None:
+        rows.append(Row("Maximum request concurrency:", settings.max_concurrency, "max_concurrency", 0))
+    if math.isfinite(settings.request_rate):
+        rows.append(Row("Request rate configured (RPS):", settings.request_rate, "request_rate"))
+    total_in, total_out = answers.total_input, answers.total_output
+    input_notes, output_notes = answers.input_notes, answers.output_notes
+    rows += [
+        Row("Benchmark duration (s):", answers.duration_s, "duration"),
+        Row("Total input tokens:", total_in, "total_input_tokens", 0, notes=input_notes),
+        Row("Total generated tokens:", total_out, "total_output_tokens", 0, notes=output_notes),
+        Row("Request throughput (req/s):", answers.per_second(completed), "request_throughput"),
+    ]
+    if settings.goodput:
+        rows.append(Row("Request goodput (req/s):", _goodput(answers), "request_goodput", notes=output_notes))
+    output = answers.per_second(total_out)
+    return [*rows, Row("Output token throughput (tok/s):", output, "output_throughput", notes=output_notes)]
+
+
+def _peaks(client: Client, view: View) -> list[Row]:
+    answers = _answers(client, view)
+    return [
+        Row("Peak output token throughput (tok/s):", answers.peak_tokens, "max_output_tokens_per_s"),
+        Row("Peak concurrent requests:", answers.peak_requests, "max_concurrent_requests"),
+    ]
+
+
+def _all_tokens(client: Client, view: View) -> list[Row]:
+    answers = _answers(client, view)
+    label = "Total Token throughput (tok/s):" if client.version < 32 else "Total token throughput (tok/s):"
+    value = answers.per_second(answers.total_input, answers.total_output)
+    return [Row(label, value, "total_token_throughput", notes=answers.input_notes + answers.output_notes)]
+
+
+def _latency(metric: str, client: Client, view: View) -> list[Row]:
+    settings = view.run.settings
+    if metric not in settings.percentile_metrics.split(","):
+        return []
+    answers, ps = _answers(client, view), client.percentiles(settings.metric_percentiles)
+    notes = answers.output_notes if metric == "tpot" else ()
+    return view.percentile_rows(f"{metric.upper()} (ms)", metric, getattr(answers, metric), ps, notes=notes)
+
+
+def _goodput(answers: Answers) -> float | None:
+    """Return requests per second that meet every limit; a missing TPOT counts as 0."""
+    if answers.output_notes:
+        return None
+    tpot = answers.tpot_ns
+    measured = {
+        "ttft": answers.first - answers.starts,
+        "tpot": np.where(np.isnan(tpot), 0, tpot),
+        "e2el": answers.end - answers.starts,
+    }
+    good = answers.completed
+    for metric, limit_ns in slo.parse_goodput(answers.run.settings.goodput).items():
+        good = good & (measured[metric] <= limit_ns)
+    return answers.per_second(float(good.sum()))
+
+
+def _steady(client: Client, view: View) -> list[Row]:
+    """Return the rows of its steady state, which it prints of closed loops that reach it; loadgen has none."""
+    run = view.run
+    limit = run.settings.max_concurrency
+    if not client.rust or limit is None or math.isfinite(run.settings.request_rate):
+        return []
+    answers = _answers(client, view)
+    completed, start, end = answers.completed, answers.starts, answers.end
+    window = throughput.at_least_in_flight(start[completed], end[completed], math.ceil(STEADY_SHARE * limit))
+    if window is None:
+        return []
+
+    def inside(at: Int64s) -> Bools:
+        return (at >= window[0]) & (at < window[1])
+
+    began = completed & inside(start)
+    selected = run.select(answers.tokens)
+    tokens = float(inside(selected.at[np.repeat(completed, selected.count)]).sum())
+    prompts = float(answers.input[began].sum())
+    seconds, unknown = (window[1] - window[0]) / 1e9, (UNPLANNED,) if (answers.input[began] < 0).any() else ()
+    rates = {
+        "Request throughput (req/s):": float((completed & inside(end)).sum()),
+        "Output token throughput (tok/s):": tokens,
+        "Input token throughput (tok/s):": None if unknown else prompts,
+        "Total token throughput (tok/s):": None if unknown else tokens + prompts,
+    }
+    rows = [Row(label, None if total is None else total / seconds, notes=unknown) for label, total in rates.items()]
+    asked = client.percentiles(run.settings.metric_percentiles)
+    for metric, ps in (("ttft", asked), ("tpot", [90.0, 99.0])):
+        values = (answers.first - start).astype(np.float64) if metric == "ttft" else answers.tpot_ns
+        measured = values[began & ~np.isnan(values)]
+        rows += view.percentile_rows(f"{metric.upper()} (ms)", metric, Distribution(measured), ps)
+    return [replace(row, label=f"SS {row.label}", ours=None, notes=(STEADY, *row.notes)) for row in rows]
+
+
+def _tool(client: Client) -> Tool:
+    totals = (partial(_totals, client), partial(_peaks, client), partial(_all_tokens, client))
+    latencies = (partial(_latency, metric, client) for metric in ("ttft", "tpot", "itl", "e2el"))
+    premises = RUST_PREMISES if client.rust else ()
+    return Tool(client.title, RULES, (*totals, *latencies, partial(_steady, client)), premises)
+
+
+V11, V32, V33, RUST = map(_tool, (Client(11), Client(32), Client(33), Client(33, rust=True)))

@@ -1,0 +1,1 @@
+"""Prompts as other tools make them: the data sets of `--dataset-rule`."""

@@ -1,0 +1,32 @@
+"""docs/audit.md names every rule and no other."""
+
+import re
+
+import pytest
+
+from loadgen.lab.audit import audit
+from loadgen.lab.audit.finding_group import ORDER
+from tests.helpers.audited_pages import PAGES
+from tests.helpers.source import ROOT
+
+TOLD = {
+    name
+    for part in (ROOT / "docs" / "audit.md").read_text().split("## Rules")[1:]
+    for heading in re.findall(r"^###+ (.+)$", part, re.MULTILINE)
+    for name in re.findall(r"`([a-z-]+)`", heading)
+}
+SOURCES = "".join(path.read_text() for path in (ROOT / "loadgen" / "analysis" / "audit" / "rules").glob("*.py"))
+
+
+@pytest.mark.parametrize("page", sorted(path.stem for path in PAGES.glob("[a-z]*.md")))
+def test_every_rule_found_is_documented(page: str) -> None:
+    assert {finding.rule for finding in audit(str(PAGES / f"{page}.md"))} <= TOLD
+
+
+def test_every_rule_is_documented_and_has_its_place_in_the_order() -> None:
+    assert set(ORDER) == TOLD
+
+
+def test_every_documented_rule_exists() -> None:
+    assert len(TOLD) > 30
+    assert [name for name in sorted(TOLD) if f'"{name}"' not in SOURCES] == []

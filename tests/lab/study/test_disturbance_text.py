@@ -1,0 +1,81 @@
+"""What a step says of disturbed starts: how many count, and what was done about them."""
+
+from collections.abc import Callable
+
+import pytest
+
+from loadgen.lab.study.execute.findings import StepResult
+from loadgen.lab.study.execute.trial import TrialRequest
+from loadgen.lab.study.report.disturbance_text import disturbance_text
+from tests.helpers.study_files import study
+from tests.helpers.study_walks import Came, noise, walked
+
+QUANTIZED = {"name": "quantization", "choice": {"fp8": {"model": "fp8"}}}
+
+
+def step(name: str, is_disturbed: Callable[[TrialRequest], bool], most: int = 5, starts: int = 10_000) -> StepResult:
+    """A step of which these starts are disturbed; a disturbed start loses a tenth."""
+
+    def truth(request: TrialRequest) -> Came:
+        level = (1020.0 if "fp8" in request.arm else 1000.0) * noise(request)
+        lost = {"others_cores": 0.5 + request.block / 10, "cores": 2, "quiet": False}
+        is_lost = is_disturbed(request)
+        return {"total": level * (0.9 if is_lost else 1.0), "loadgen": {"disturbance": lost if is_lost else {}}}
+
+    made = study(QUANTIZED, decision={"repeats": {"least": most, "most": most}})
+    return next(each for each in walked(made, truth, starts).steps if each.step.name == name)
+
+
+def test_undisturbed_step_says_so() -> None:
+    text = "no start that counts was seen to be disturbed by others"
+    assert disturbance_text(step("quantization", lambda request: False), "short") == text
+
+
+@pytest.mark.parametrize(
+    ("most", "is_disturbed", "text"),
+    [
+        (
+            5,
+            lambda request: (request.arm, request.block) in {("baseline", 1), ("fp8", 2)},
+            "disturbed by others and not repeated: 2 of 10 starts; what lost cores cost is estimated for each arm and "
+            "taken out",
+        ),
+        (
+            3,
+            lambda request: (request.arm, request.block) in {("baseline", 1), ("fp8", 2)},
+            "disturbed by others and not repeated: 2 of 6 starts; these are left out",
+        ),
+        (
+            2,
+            lambda request: request.arm == "fp8",
+            "disturbed by others and not repeated: 2 of 4 starts; these count as they are; a gain has only one bound "
+            "if its arm and the reference were disturbed unequally often",
+        ),
+    ],
+    ids=["slopes", "left out", "open bounds"],
+)
+def test_step_says_which_way_its_comparison_took(
+    most: int, is_disturbed: Callable[[TrialRequest], bool], text: str
+) -> None:
+    def of_stage(request: TrialRequest) -> bool:
+        return request.step == "quantization" and is_disturbed(request)
+
+    assert disturbance_text(step("quantization", of_stage, most), "short") == text
+
+
+@pytest.mark.parametrize(
+    ("blocks", "text"),
+    [
+        ((1,), "disturbed by others and not repeated: 1 of 3 starts; these are left out"),
+        ((0, 1), "disturbed by others and not repeated: 2 of 3 starts; these count as they are"),
+    ],
+)
+def test_noise_step_says_whether_its_noise_is_without_them(blocks: tuple[int, ...], text: str) -> None:
+    found = step("noise", lambda request: request.step == "noise" and request.block in blocks)
+    assert disturbance_text(found, "short") == text
+
+
+def test_step_before_its_first_comparison_only_counts_them() -> None:
+    found = step("quantization", lambda request: request.step == "quantization", starts=5)
+    assert found.open
+    assert disturbance_text(found, "short") == "disturbed by others and not repeated: 2 of 2 starts"
