@@ -5,11 +5,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from loadgen.analysis.compare.meaning import Meaning
 from loadgen.config import slo
 from loadgen.core.histogram import Histogram
 from loadgen.metrics.statistic import statistic_ms
 from loadgen.report.result import RunResult as Result
+from loadgen.report.result.latencies import Clock
 from loadgen.report.result.server import ServerMetrics
 
 LATENCIES = ("ttft", "ttfo", "tpot", "icl", "itl", "e2el")
@@ -27,6 +27,24 @@ MAX_WORDS = 8  # of a name for which a similar one is searched
 
 
 Reader = Callable[[Result], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """How the latencies of all sides are read.
+
+    Attributes:
+        clock: Where latencies start: due or sent.
+        as_vllm: Whether TPOT divides by the output tokens but one, as other tools do, and not by those after the first
+            event.
+    """
+
+    clock: Clock
+    as_vllm: bool = False
+
+    def distribution(self, latency: str) -> str:
+        """Return the distribution of a latency: ttft, ttfo, tpot, icl, itl or e2el."""
+        return "tpot_n1" if self.as_vllm and latency == "tpot" else slo.distribution(latency, self.clock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +212,8 @@ def metric_by_name(name: str) -> Metric | None:
 
 def percentiles_of(latency: str, metrics: Iterable[Metric]) -> list[float]:
     """Return the percentiles of a latency that are among some metrics, 0 to 100, ascending."""
-    own = (each.percentile for each in metrics if each.latency == latency)
-    return sorted({p for p in own if p is not None})
+    percentiles = (metric.percentile for metric in metrics if metric.latency == latency)
+    return sorted({p for p in percentiles if p is not None})
 
 
 def similar_metric(name: str) -> Metric | None:

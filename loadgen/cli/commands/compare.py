@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _names(arguments: argparse.Namespace) -> list[str]:
-    from loadgen.analysis.compare.names import names as side_names
+    from loadgen.analysis.compare.side import names as side_names
 
     count = len(arguments.sides)
     if count > MAX_SIDES:
