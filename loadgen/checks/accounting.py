@@ -21,14 +21,19 @@ def accounting(run: RunData) -> list[Check]:
     """Check the books of a run."""
     snapshot = run.snapshot
     disordered = snapshot.counters["disordered"]
+    # The load is that which was asked for, unless the client failed to send requests.
+    unsent = snapshot.failures.client
+    load = f"{unsent} of {plural(snapshot.scheduled, 'request')} never sent by a fault of the client"
+    rejects = sum(histogram.rejects for histogram in snapshot.histograms.values())
+    out_of_range = "a latency below 0 or above 24 h was seen: the clock or the server is broken"
     # Of all workers that were there at the end, whether they had drawn the schedule of the report.
     same = {worker.schedule_sha256 for worker in run.workers if not worker.lost} <= {run.schedule.sha256}
     return [
         _requests(snapshot),
-        _load(snapshot),
+        Check("load not sent", unsent <= MAX_UNSENT * snapshot.scheduled, load, percent(MAX_UNSENT), LACKED),
         _answers(snapshot),
         _histograms(run),
-        _range(snapshot),
+        Check("values out of range", rejects == 0, f"{plural(rejects, 'value')} out of range", "0", out_of_range),
         *shared(run),
         Check("stamps out of order", disordered == 0, f"{plural(disordered, 'record')} out of order", "0", _BUG),
         *_departures(run),
@@ -88,13 +93,6 @@ def _requests(snapshot: Snapshot) -> Check:
     )
 
 
-def _load(snapshot: Snapshot) -> Check:
-    """Whether the load was that which was asked for: requests that the client failed to send are no part of it."""
-    unsent = snapshot.failures.client
-    value = f"{unsent} of {plural(snapshot.scheduled, 'request')} never sent by a fault of the client"
-    return Check("load not sent", unsent <= MAX_UNSENT * snapshot.scheduled, value, percent(MAX_UNSENT), LACKED)
-
-
 def _answers(snapshot: Snapshot) -> Check:
     """Each ok request has one finish reason, and its output tokens were counted in one way."""
     counters = snapshot.counters
@@ -120,9 +118,3 @@ def _histograms(run: RunData) -> Check:
         if histograms[name].count + histograms[name].rejects != count
     ]
     return Check("histograms incomplete", not wrong, ", ".join(wrong) or "all counts agree", "counts agree", _BUG)
-
-
-def _range(snapshot: Snapshot) -> Check:
-    rejects = sum(histogram.rejects for histogram in snapshot.histograms.values())
-    advice = "a latency below 0 or above 24 h was seen: the clock or the server is broken"
-    return Check("values out of range", rejects == 0, f"{plural(rejects, 'value')} out of range", "0", advice)

@@ -67,11 +67,16 @@ def allowed_ms(value_ms: float) -> float:
 
 def distortion(run: RunData) -> list[Check]:
     """Check what the measuring side may have added to the numbers, and what explains it."""
+    count, ended = run.snapshot.counters["by_reader"], run.snapshot.ended
+    value = f"{count} of {ended} responses read by the slow reader"
+    advice = "the server compresses its streams, so their time stamps are late: turn compression off"
+    limit = percent(MAX_BY_READER)
+    by_reader = Check("read by the slow reader", count <= MAX_BY_READER * ended, value, limit, advice)
     symptoms = [
         _stalls(run),
         _busy(run),
         *_time_lost(run),
-        _by_reader(run.snapshot),
+        by_reader,
         _reads(run),
         _short_gaps(run.snapshot),
     ]
@@ -187,14 +192,6 @@ def _time_lost(run: RunData) -> Iterator[Check]:
     ):
         value = f"{percent(share, 2)} of the time{seen}"
         yield Check(name, share <= limit, value, percent(limit), advice) if is_measured else inapplicable(name, UNKNOWN)
-
-
-def _by_reader(snapshot: Snapshot) -> Check:
-    count = snapshot.counters["by_reader"]
-    value = f"{count} of {snapshot.ended} responses read by the slow reader"
-    advice = "the server compresses its streams, so their time stamps are late: turn compression off"
-    limit = MAX_BY_READER * snapshot.ended
-    return Check("read by the slow reader", count <= limit, value, percent(MAX_BY_READER), advice)
 
 
 def _reads(run: RunData) -> Check:

@@ -21,8 +21,14 @@ def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLA
         saved: The paths of the files that were written.
         screen: Where it is shown.
     """
+    settings = result.provenance.settings
+    if result.sglang is not None:  # the run was asked for SGLang's block
+        block = sglang_block.block(result.flat(), result.latency_ms.named(meaning(settings)["itl"]).max_ms)
+    else:
+        selected, percentiles = settings.percentile_metrics.split(","), parse_percentiles(settings.metric_percentiles)
+        block = vllm_block.block(result.flat(), selected, percentiles)
     rows = [
-        *_block(result),
+        *block,
         "",
         *latencies.rows(result),
         *_wrapped(latencies.notes(result)),
@@ -35,15 +41,6 @@ def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLA
         *_wrapped([f"Load: {load_line.full_text(result)}"]),
     ]
     return "\n".join([*map(printable, rows), summary_line(result, screen)]) + "\n"
-
-
-def _block(result: RunResult) -> Iterator[str]:
-    """Write the block of SGLang if the run was asked for it, else that of vLLM."""
-    settings = result.provenance.settings
-    if result.sglang is not None:
-        return sglang_block.block(result.flat(), result.latency_ms.named(meaning(settings)["itl"]).max_ms)
-    selected, percentiles = settings.percentile_metrics.split(","), parse_percentiles(settings.metric_percentiles)
-    return vllm_block.block(result.flat(), selected, percentiles)
 
 
 def _wrapped(lines: Iterable[str]) -> Iterator[str]:

@@ -81,7 +81,14 @@ def run_rows(path: str, results: Iterable[RunResult | Series]) -> list[dict[str,
         path: The file that holds them.
         results: All that it holds.
     """
-    return [{"file": path, **row} for result in results for row in _runs(result)]
+    rows: list[dict[str, Value]] = []
+    for result in results:
+        if isinstance(result, Series):
+            rows += [{"file": path, **_brief(point.result), **_judged(point.result)} for point in result.points]
+        else:
+            brief = RunBrief.of(result)
+            rows.append({"file": path, **_brief(brief), **_whole(result), **_judged(brief)})
+    return rows
 
 
 def run_columns(rows: Iterable[Mapping[str, Value]]) -> list[str]:
@@ -119,14 +126,6 @@ def _cell(value: Value) -> str | float:
         return value
     text = printable(value)
     return f"'{text}" if text.startswith(FORMULA_STARTS) else text
-
-
-def _runs(result: RunResult | Series) -> Iterator[dict[str, Value]]:
-    if isinstance(result, Series):
-        yield from (_brief(point.result) | _judged(point.result) for point in result.points)
-    else:
-        brief = RunBrief.of(result)
-        yield _brief(brief) | _whole(result) | _judged(brief)
 
 
 def _brief(run: RunBrief) -> dict[str, Value]:

@@ -153,21 +153,16 @@ def _save_result(saved: SavedFiles, settings: RunSettings, result: RunResult) ->
     """Write the JSON of a result, and beside it PyTorch's format if the environment asks for it."""
     data, path = result.data, result_path(settings, result.numbers)
     if not settings.result_filename and not settings.append_result:
-        path = _free(path)
+        free, number = path, 1
+        while free.exists():  # the names of two runs that begin in one second are the same
+            number += 1
+            free = path.with_name(f"{path.stem}-{number}{path.suffix}")
+        path = free
     name, write = ("append_result", _append) if settings.append_result else ("save_result", write_atomic)
     saved.add(name, path, lambda: write(path, to_json(data) + "\n", opener_for(settings)))
     if tool_formats.wants_pytorch_format():
         beside, records = path.with_suffix(".pytorch.json"), tool_formats.pytorch_records(settings, data)
         saved.add(name, beside, lambda: write_atomic(beside, orjson.dumps(records).decode() + "\n"))
-
-
-def _free(path: Path) -> Path:
-    """Return the path, numbered if a file has it: the names of two runs that begin in one second are the same."""
-    number, free = 1, path
-    while free.exists():
-        number += 1
-        free = path.with_name(f"{path.stem}-{number}{path.suffix}")
-    return free
 
 
 def _add_written_during_run(saved: SavedFiles, settings: RunSettings, result: RunResult) -> None:

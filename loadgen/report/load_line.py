@@ -24,11 +24,13 @@ def full_text(result: RunResult) -> str:
     """Describe requests, prompts, data set, arrivals, how long the run took, and the label."""
     settings = result.provenance.settings
     prompts = result.provenance.saved_prompts
+    classes = settings.request_classes
+    names = dict.fromkeys(settings.of_class(request_class).dataset_name for request_class in classes)
     images = f"{prompts['images'] / prompts['requests']:.1f} images each" if prompts.get("images") else ""
     parts = [
         _requests(result),
         *_tokens(result),
-        _data_sets(result),
+        f"data sets {', '.join(names)}" if len(names) > 1 else f"data set {next(iter(names), settings.dataset_name)}",
         images,
         _classes(result),
         _arrivals(result),
@@ -84,12 +86,6 @@ def _tokens(result: RunResult) -> Iterator[str]:
     beside = f" (asked: {requested / ok:.0f})" if differs else ""
     out = f"{answers / ok:.0f}{beside} out{_range(result, 'output_tokens')}"
     yield f"{of_prompts}{out} on average"
-
-
-def _data_sets(result: RunResult) -> str:
-    settings = result.provenance.settings
-    names = dict.fromkeys(settings.of_class(request_class).dataset_name for request_class in settings.request_classes)
-    return f"data sets {', '.join(names)}" if len(names) > 1 else f"data set {next(iter(names), settings.dataset_name)}"
 
 
 def _classes(result: RunResult) -> str:

@@ -201,21 +201,19 @@ def _latencies(series: Series, rows: Sequence[Row], *, with_bounds: bool) -> lis
         marks = [not has_bounds and _few(row, name) for row in rows]
         columns.append(Column(heading(name), _numbers(values, marks)))
         if has_bounds:
-            columns.append(Column(INTERVAL, _ranges(bounded)))
+            lows = [item.low for item in bounded if item is not None]
+            highs = [item.high for item in bounded if item is not None]
+            write = partial(fixed, digits=_digits([*lows, *highs]))
+            cells = [
+                "-" if item is None else bounds(item.low, item.high, write, "> {}", "< {}", "-") for item in bounded
+            ]
+            columns.append(Column(INTERVAL, cells))
     return columns
 
 
 def _few(row: Row, name: str) -> bool:
     p = slo.percentile(name.partition("_")[2])
     return p is not None and 0 < row.completed < least_samples(p)
-
-
-def _ranges(limits: Sequence[BoundedLimit | None]) -> list[str]:
-    """Write the bounds of values: "25.1 to 33.0"; without the one that is unknown."""
-    lows = [limit.low for limit in limits if limit is not None]
-    highs = [limit.high for limit in limits if limit is not None]
-    write = partial(fixed, digits=_digits([*lows, *highs]))
-    return ["-" if limit is None else bounds(limit.low, limit.high, write, "> {}", "< {}", "-") for limit in limits]
 
 
 def _numbers(values: Sequence[float | None], marks: Sequence[bool] = ()) -> list[str]:

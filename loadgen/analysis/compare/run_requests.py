@@ -232,14 +232,13 @@ class _LatencyColumns:
             request_gaps = gaps(record, self.name)
             within = request_gaps.repeats @ (request_gaps.ms[:, None] <= self._percentiles_ms)
             return (float(request_gaps.repeats @ request_gaps.ms), float(request_gaps.repeats.sum()), *within.tolist())
-        ms = self._latency_ms(record) if record.outcome is Outcome.OK else None
+        ms = None
+        if record.outcome is Outcome.OK:
+            if self.name == "tpot" and self._as_vllm:
+                ms = to_ms(record.tpot_n1_ns)
+            elif (measured := latency(record, self.name, self._settings)) is not None:
+                ms = measured.ms
         return (0.0,) * self.width if ms is None else (ms, 1.0, *(ms <= self._percentiles_ms).tolist())
-
-    def _latency_ms(self, record: Record) -> float | None:
-        if self.name == "tpot" and self._as_vllm:
-            return to_ms(record.tpot_n1_ns)
-        measured = latency(record, self.name, self._settings)
-        return None if measured is None else measured.ms
 
     def values(self, columns: Floats) -> LatencyValues:
         """Return the values in the columns of all requests."""

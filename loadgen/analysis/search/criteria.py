@@ -268,11 +268,19 @@ def separate_criteria(text: str) -> tuple[Criterion, ...]:
     Raises:
         BadInput: A limit cannot be shown to be met.
     """
-    limits = slo.required_limits(text)
-    for limit in limits:
+    criteria: list[Criterion] = []
+    for limit in slo.required_limits(text):
         if why := _why_undecidable(limit):
             raise BadInput("--slo", f"{limit.text!r}: {why[0]}", why[1])
-    return tuple(map(_criterion, limits))
+        if limit.metric == "error":
+            criteria.append(RequestShare(limit.text, (), 1 - limit.threshold))
+        elif limit.percentile is None:
+            criteria.append(MeanLimit(limit))
+        elif limit.metric in slo.GAPS:
+            criteria.append(GapShare(limit))
+        else:
+            criteria.append(RequestShare(limit.text, (limit,), limit.percentile / 100))
+    return tuple(criteria)
 
 
 def joint_criterion(text: str) -> RequestShare:
@@ -324,11 +332,3 @@ def _why_not_per_request(limit: slo.Limit) -> tuple[str, str] | None:
 def _min_requests(attainment: float) -> int:
     z = NormalDist().inv_cdf(LOOK_CONFIDENCE)
     return max(MIN_REQUESTS, math.ceil(2 * z * z * attainment / (1 - attainment)))
-
-
-def _criterion(limit: slo.Limit) -> Criterion:
-    if limit.metric == "error":
-        return RequestShare(limit.text, (), 1 - limit.threshold)
-    if limit.percentile is None:
-        return MeanLimit(limit)
-    return GapShare(limit) if limit.metric in slo.GAPS else RequestShare(limit.text, (limit,), limit.percentile / 100)

@@ -181,7 +181,11 @@ class LoadSearch:
             if math.isfinite(level):
                 at_level = [level_run for level_run in level_runs if level_run.level == level]
                 self._levels[level] = judge_level(at_level, self._limits, self.data.latency_from)
-            say(f"{self.level_text(level)}: {_outcome(met, why, self._levels.get(level))}")
+            together = self._levels.get(level)
+            outcome = OUTCOME[met] + (f" ({why})" if why else "")
+            if met is None and together is not None and together.met is not None:
+                outcome = f"{OUTCOME[together.met]}, by {together.runs} runs together"
+            say(f"{self.level_text(level)}: {outcome}")
         self._reported = len(level_runs)
         self.data.levels = [self._levels[level] for level in sorted(self._levels)]
 
@@ -219,31 +223,21 @@ def judge_level(level_runs: Sequence[LevelRun], limits: Sequence[slo.Limit], clo
     )
 
 
-def _outcome(met: bool | None, why: str | None, level: LoadLevel | None) -> str:
-    """Say how a run ended, or how all runs at its level together did if it alone does not show it."""
-    if met is None and level is not None and level.met is not None:
-        return f"{OUTCOME[level.met]}, by {level.runs} runs together"
-    return OUTCOME[met] + (f" ({why})" if why else "")
-
-
 def _bounded(
     limit: slo.Limit, number: int, pooled: Run | None, snapshots: Sequence[Snapshot], clock: str
 ) -> BoundedLimit:
     sample, in_flight = (pooled.samples[number], pooled.in_flight) if pooled else (None, 0.0)
-    if limit.metric == "error":
-        bounds = _rates(sample, in_flight)
-    else:
+    bounds: tuple[float | None, float | None, float | None]
+    rates = sample.bounds(in_flight) if sample and limit.metric == "error" else None
+    if limit.metric != "error":
         bounds = _latencies(limit, sample, in_flight, snapshots, clock)
+    elif sample is None or sample.value is None or rates is None:
+        bounds = (None, None, None)
+    else:
+        bounds = (1 - sample.value, max(0.0, 1 - rates[1]), min(1.0, 1 - rates[0]))
     value, low, high = (None if bound is None or math.isinf(bound) else bound for bound in bounds)
     met = sample.met(in_flight) if sample else None
     return BoundedLimit(limit=limit.text, value=value, low=low, high=high, met=met)
-
-
-def _rates(sample: RatioSample | None, in_flight: float) -> tuple[float | None, float | None, float | None]:
-    bounds = sample.bounds(in_flight) if sample else None
-    if sample is None or sample.value is None or bounds is None:
-        return None, None, None
-    return 1 - sample.value, max(0.0, 1 - bounds[1]), min(1.0, 1 - bounds[0])
 
 
 def _latencies(

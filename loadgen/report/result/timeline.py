@@ -76,13 +76,16 @@ class Timeline(Struct, frozen=True, kw_only=True):
         icl_counts = _dense(counts.icl, columns)
         ttft, icl = _percentiles(_dense(counts.ttft, columns)), _percentiles(icl_counts)
         rows, gaps = _heat_map(icl_counts)
+        bins_per_column = counts.width_ns // BIN_NS
+        bins = np.zeros(columns * bins_per_column, dtype=np.int64)
+        bins[: len(snapshot.bins)] = snapshot.bins[: len(bins)]
         return cls(
             width_s=counts.width_ns / NS_PER_S,
             sent=per_column(np.sort(snapshot.sent[was_sent])),
             ended=per_column(closed),
             failed=per_column(snapshot.failed),
             in_flight=most_in_each(snapshot.sent[was_sent], snapshot.closed[was_sent], edges).tolist(),
-            output_tokens=_tokens(snapshot, counts.width_ns, columns),
+            output_tokens=bins.reshape(columns, bins_per_column).sum(axis=1).tolist(),
             ttft_ms=PercentileCourse(p50=ttft[0], p99=ttft[1]),
             icl_ms=HeatMap(p50=icl[0], p99=icl[1], edges=rows, counts=gaps),
         )
@@ -94,14 +97,6 @@ def _dense(cells: timeline.Cells, columns: int) -> Int64s:
     for cell, count in cells.items():
         counts.flat[cell] = count
     return counts
-
-
-def _tokens(snapshot: Snapshot, width_ns: int, columns: int) -> list[int]:
-    bins_per_column = width_ns // BIN_NS
-    bins = np.zeros(columns * bins_per_column, dtype=np.int64)
-    bins[: len(snapshot.bins)] = snapshot.bins[: len(bins)]
-    sums: list[int] = bins.reshape(columns, bins_per_column).sum(axis=1).tolist()
-    return sums
 
 
 def _percentiles(counts: Int64s) -> tuple[list[float | None], list[float | None]]:

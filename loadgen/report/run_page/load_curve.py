@@ -96,7 +96,12 @@ def pareto_chart(series: Series) -> Chart | None:
     """
     shown = rows(series) if series.kind == "sweep" else []
     per_gpu = all(row.efficiency is not None and row.efficiency.gpus is not None for row in shown)
-    places = list(_places(shown, per_gpu=per_gpu))
+    places = []
+    for row in shown:
+        speed = row.efficiency
+        gpu = speed.output_tokens_per_s_per_gpu if speed and per_gpu else row.throughput("output_throughput")
+        if speed and speed.output_tokens_per_s_per_user and gpu:
+            places.append(_Place(speed.output_tokens_per_s_per_user, gpu, row))
     if len(places) < 2:
         return None
     front = front_of(places)
@@ -219,14 +224,6 @@ def _throughput(shown: Sequence[Row]) -> Iterator[Panel]:
         levels, ys = zip(*points, strict=True)
         scale = Linear.over("tok/s", ys)
         yield Panel("Output tokens/s", scale, (Curve("output", levels, ys), Dots("", levels, ys, "first")))
-
-
-def _places(shown: Sequence[Row], *, per_gpu: bool) -> Iterator[_Place]:
-    for row in shown:
-        speed = row.efficiency
-        gpu = speed.output_tokens_per_s_per_gpu if speed and per_gpu else row.throughput("output_throughput")
-        if speed and speed.output_tokens_per_s_per_user and gpu:
-            yield _Place(speed.output_tokens_per_s_per_user, gpu, row)
 
 
 def _marks(places: Sequence[_Place], front: Sequence[_Place], scale: Linear) -> Iterator[Mark]:

@@ -63,7 +63,10 @@ def blocks(runs: Series) -> Iterator[Block]:
     yield Paragraph.of(". ".join(_legend(runs, columns)))
     if notes := [prose(remark) for remark in remarks(runs)]:
         yield Note("note", "About the runs", (Items(tuple(notes)),))
-    yield Note("note", "Every run", (_runs(runs),), folded=True)
+    rates = ("req/s", "tok/s") if has_tokens(runs) else ("req/s",)
+    head = ("run", runs.over, "verdict", "why", "kept in", *rates, "peak", *map(heading, sweep_latencies(runs)))
+    rows = (_run(number, point, runs) for number, point in enumerate(runs.points, 1))
+    yield Note("note", "Every run", (Table.of(head, rows, text_columns=5),), folded=True)
 
 
 def _word(text: str) -> Span:
@@ -77,12 +80,6 @@ def _legend(runs: Series, columns: Sequence[Column]) -> Iterator[str]:
         yield SLO_RULE
     if any(MARK in text for column in columns for text in column.cells):
         yield FEW_VALUES
-
-
-def _runs(runs: Series) -> Table:
-    rates = ("req/s", "tok/s") if has_tokens(runs) else ("req/s",)
-    head = ("run", runs.over, "verdict", "why", "kept in", *rates, "peak", *map(heading, sweep_latencies(runs)))
-    return Table.of(head, (_run(number, point, runs) for number, point in enumerate(runs.points, 1)), text_columns=5)
 
 
 def _run(number: int, point: Point, runs: Series) -> tuple[Cell | Span | str, ...]:

@@ -45,7 +45,13 @@ def notes(result: RunResult) -> Iterator[str]:
     if not result.streams:
         return
     yield "ICL: inter-chunk latency, from one event with tokens to the next; vLLM, and the block above, call it ITL"
-    yield from _bundles(result)
+    # Gaps between events are no gaps between tokens where an event has several.
+    tokens = result.tokens
+    bundled = tokens.output_tokens - tokens.hidden_tokens > tokens.token_events
+    values = {check.name: check.value for check in result.checks if check.ok is False}
+    reasons = [values[name] for name in BUNDLING if name in values and (bundled or name != TOKENS_PER_EVENT)]
+    if reasons:
+        yield f"  ICL is between groups of tokens here; 1000 / ICL is not the tok/s of a user: {'; '.join(reasons)}"
 
 
 def blocks(result: RunResult) -> Iterator[Block]:
@@ -120,16 +126,6 @@ def request_count(name: str, result: RunResult) -> int:
 def few_mark(column: str, requests: int) -> str:
     """Mark a percentile of too few requests with a star."""
     return "*" if column.startswith("p") and 0 < requests < least_samples(float(column[1:])) else ""
-
-
-def _bundles(result: RunResult) -> Iterator[str]:
-    """Say why gaps between events are not gaps between tokens, where they are not."""
-    tokens = result.tokens
-    bundled = tokens.output_tokens - tokens.hidden_tokens > tokens.token_events
-    values = {check.name: check.value for check in result.checks if check.ok is False}
-    reasons = [values[name] for name in BUNDLING if name in values and (bundled or name != TOKENS_PER_EVENT)]
-    if reasons:
-        yield f"  ICL is between groups of tokens here; 1000 / ICL is not the tok/s of a user: {'; '.join(reasons)}"
 
 
 def _redundant(result: RunResult) -> set[str]:

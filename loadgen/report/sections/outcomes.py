@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from loadgen.core.outcome import Outcome
 from loadgen.report.html import Block, Items, Paragraph, Span, Table, Tone, line
 from loadgen.report.result import RunResult
-from loadgen.report.result.outcomes import Departures, Example, Retries, ServerStop
+from loadgen.report.result.outcomes import Example, Retries, ServerStop
 from loadgen.util.number_format import fixed, percent, plural
 from loadgen.workload import endpoints
 from loadgen.workload.endpoints.openai import CHAT, COMPLETIONS
@@ -24,8 +24,16 @@ def lines(result: RunResult) -> Iterator[str]:
 
 def departure_lines(result: RunResult) -> Iterator[str]:
     """Write who left and who came again after a refusal; nothing where no user was to do either."""
-    if result.departures is not None:
-        yield from _departures(result.departures)
+    departures = result.departures
+    if departures is not None:
+        left, before = departures.disconnected, departures.drawn - departures.disconnected
+        yield (
+            f"Users who left (--disconnect {departures.asked}): {left}, in no latency and no error rate"
+            + (f"; of {departures.drawn} drawn, {before} ended before that" if before else "")
+            + (f"; {plural(departures.never_sent, 'further turn')} not sent" if departures.never_sent else "")
+        )
+        if left:
+            yield f"  Did the server stop for them? {_stop(departures.server, left)}"
     if result.retries is not None:
         yield from _retries(result, result.retries)
 
@@ -67,17 +75,6 @@ def blocks(result: RunResult) -> Iterator[Block]:
     if result.early_stops:
         reasons = ", ".join(f"{name} {count}" for name, count in result.early_stops.items())
         yield Paragraph.of(f"Of the requests with fewer output tokens than requested: {reasons}.")
-
-
-def _departures(departures: Departures) -> Iterator[str]:
-    left, before = departures.disconnected, departures.drawn - departures.disconnected
-    yield (
-        f"Users who left (--disconnect {departures.asked}): {left}, in no latency and no error rate"
-        + (f"; of {departures.drawn} drawn, {before} ended before that" if before else "")
-        + (f"; {plural(departures.never_sent, 'further turn')} not sent" if departures.never_sent else "")
-    )
-    if left:
-        yield f"  Did the server stop for them? {_stop(departures.server, left)}"
 
 
 def _stop(server: ServerStop, left: int) -> str:

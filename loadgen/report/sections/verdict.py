@@ -162,10 +162,12 @@ def blocks(result: RunResult, kind: NoteKind) -> Iterator[Block]:
         yield Note(kind, title, (Items(tuple(reasons)), *explained), folded=True)
     if notes := tuple(reason(note, note.value) for note in result.notes):
         yield Note("note", f"Bear in mind ({len(notes)})", (Items(notes),), folded=True)
-    rows = (
-        (f"{check.group} {GROUPS[check.group].about}", check.name, _state(check), check.value, check.limit)
-        for check in result.checks
-    )
+    rows = []
+    for check in result.checks:
+        state = Span("passed") if check.ok else Span("does not apply", Tone.QUIET)
+        if check.ok is False:
+            state = Span("failed" if check.counts else "explains" if check.explains else "noted", Tone.BAD)
+        rows.append((f"{check.group} {GROUPS[check.group].about}", check.name, state, check.value, check.limit))
     table = Table.of(("group", "check", "", "value", "limit"), rows)
     yield Note("note", f"All checks: {_verdict_summary(result)}", (table,), folded=True)
 
@@ -174,9 +176,3 @@ def reason(check: Check, what: str = "") -> Line:
     """Write why a check failed, or what else it found, and what to do."""
     name = Span(check.name, Tone.STRONG)
     return line(name, f": {what or check.finding}. What to do: ", *prose(check.advice), ".")
-
-
-def _state(check: Check) -> Span:
-    if check.ok is False:
-        return Span("failed" if check.counts else "explains" if check.explains else "noted", Tone.BAD)
-    return Span("passed") if check.ok else Span("does not apply", Tone.QUIET)
