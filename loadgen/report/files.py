@@ -1,6 +1,7 @@
 """Files of a run: their names, and how they are written, so that an interrupted write never leaves half a file.
 
-A file has the name that was asked for, else one as `vllm bench serve` gives it.
+A file has the name that was asked for, else one as `vllm bench serve` gives it. Pages, summaries and gates are imported
+only where they are written: most runs have none, and `loadgen run` imports this module while the run goes on.
 """
 
 import contextlib
@@ -16,7 +17,7 @@ import orjson
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.report import ci_summary, gate, run_page, tool_formats
+from loadgen.report import tool_formats
 from loadgen.report.json_file import from_dict, to_json
 from loadgen.report.result import RunResult
 from loadgen.report.result.numbers import RunNumbers
@@ -88,6 +89,8 @@ def save_page(path: str, results: Sequence[RunResult | Series]) -> None:
     Raises:
         OSError: It cannot be written.
     """
+    from loadgen.report import run_page
+
     read_again = [from_dict(orjson.loads(to_json(result.to_dict()))) for result in results]
     write_atomic(Path(path), run_page.html(read_again))
 
@@ -98,6 +101,8 @@ def save_markdown(path: str, result: RunResult | Series) -> None:
     Raises:
         OSError: It cannot be written.
     """
+    from loadgen.report import ci_summary
+
     write_atomic(Path(path), ci_summary.markdown(result))
 
 
@@ -107,6 +112,8 @@ def save_junit(path: str, results: Sequence[RunResult]) -> None:
     Raises:
         OSError: It cannot be written.
     """
+    from loadgen.report import ci_summary, gate
+
     write_atomic(Path(path), gate.junit_xml([ci_summary.suite(result) for result in results]))
 
 

@@ -9,16 +9,19 @@ from collections.abc import Iterator
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
-from jinja2.runtime import Context
 from markupsafe import Markup
 
 from loadgen.report.html.charts import svg
 from loadgen.report.html.charts.chart import Chart
 from loadgen.report.html.document import Cell, Code, Document, Drawing, Heading, Line, Span, Tone, without_drawings
 from loadgen.util.terminal_text import printable, printable_lines
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from jinja2.runtime import Context
 
 TEMPLATES = Path(__file__).with_name("templates")
 # Syntax of Markdown anywhere, without an underscore inside a word, and at the beginning of a line.
@@ -80,7 +83,7 @@ def fragment(document: Document) -> str:
     return _rendered("fragment.html.j2", _environment(escape=True), document=document, numbers=count(1))
 
 
-def _rendered(template: str, environment: Environment, **values: object) -> str:
+def _rendered(template: str, environment: "Environment", **values: object) -> str:
     return environment.get_template(template).render(values).strip() + "\n"
 
 
@@ -90,7 +93,9 @@ def _template(name: str) -> str:
 
 
 @cache
-def _environment(*, escape: bool, github: bool = False) -> Environment:
+def _environment(*, escape: bool, github: bool = False) -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         undefined=StrictUndefined,
@@ -106,9 +111,9 @@ def _environment(*, escape: bool, github: bool = False) -> Environment:
         "fence": _fence,
         "markdown": partial(_markdown_line, github=github),
         "markdown_cell": lambda cell: "<br>".join(_markdown_line(line, cell=True, github=github) for line in cell),
-        "html": _html_line,
-        "html_cell": _html_cell,
-        "svg": _svg,
+        "html": pass_context(_html_line),
+        "html_cell": pass_context(_html_cell),
+        "svg": pass_context(_svg),
         "readout": lambda chart: Markup(svg.readout(chart)),
         "alert": ALERTS.__getitem__,
         "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
@@ -157,13 +162,11 @@ def _markdown_toned(span: Span, *, cell: bool, github: bool) -> str:
     return _escaped(text)
 
 
-@pass_context
-def _html_line(context: Context, parts: Line) -> Markup:
+def _html_line(context: "Context", parts: Line) -> Markup:
     return Markup().join(_html_span(part, context["numbers"]) for part in parts)
 
 
-@pass_context
-def _html_cell(context: Context, lines: Cell) -> Markup:
+def _html_cell(context: "Context", lines: Cell) -> Markup:
     return Markup("<br>").join(_html_line(context, parts) for parts in lines)
 
 
@@ -186,8 +189,7 @@ def _html_toned(span: Span) -> Markup:
     return Markup('<span class="{}">{}</span>').format(span.tone, text)
 
 
-@pass_context
-def _svg(context: Context, chart: Chart) -> Markup:
+def _svg(context: "Context", chart: Chart) -> Markup:
     return Markup(svg.svg(chart, f"chart-{next(context['numbers'])}"))
 
 
