@@ -62,7 +62,12 @@ def cell(*lines: Line | Span | str) -> Cell:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading; level 1 is the title of the page."""
+    """A heading.
+
+    Attributes:
+        level: 1 is the title of the page.
+        text: What it says.
+    """
 
     shape: ClassVar = "heading"
     level: int
@@ -71,7 +76,11 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph."""
+    """A paragraph.
+
+    Attributes:
+        text: Its line.
+    """
 
     shape: ClassVar = "paragraph"
     text: Line
@@ -84,7 +93,12 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list."""
+    """A list.
+
+    Attributes:
+        lines: An item each.
+        numbered: Whether the items have numbers.
+    """
 
     shape: ClassVar = "items"
     lines: tuple[Line, ...]
@@ -158,7 +172,11 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The main numbers of a page, side by side at its top."""
+    """The main numbers of a page, side by side at its top.
+
+    Attributes:
+        facts: The numbers, from the left.
+    """
 
     shape: ClassVar = "facts"
     facts: tuple[Fact, ...]
@@ -215,7 +233,12 @@ Block = Heading | Paragraph | Items | Code | Table | Facts | Drawing | Badge | N
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A page: its title, and what follows."""
+    """A page.
+
+    Attributes:
+        title: Its title.
+        blocks: What follows, from above.
+    """
 
     title: str
     blocks: tuple[Block, ...]

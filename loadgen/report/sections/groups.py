@@ -20,8 +20,8 @@ class GroupTable:
     Attributes:
         head: What the groups are.
         columns: The titles between name and latencies, each with its width on the console.
-        rows: Of each group its name, a cell below each of these columns, and p50 / p99 of each
-            latency.
+        metrics: The latencies, without a clock, such as ttft.
+        rows: Of each group its name, a cell below each of these columns, and p50 / p99 of each latency.
     """
 
     head: str

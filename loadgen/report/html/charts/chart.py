@@ -142,7 +142,12 @@ class Bars(_Wordless):
 
 @dataclass(frozen=True, slots=True)
 class Limit(_Wordless):
-    """A value that is not to be exceeded, across the panel."""
+    """A value that is not to be exceeded, across the panel.
+
+    Attributes:
+        name: Its name in the legend.
+        y: The value.
+    """
 
     name: str
     y: float

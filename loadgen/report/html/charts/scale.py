@@ -42,7 +42,12 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Linear(Scale):
-    """From `low` to `high`, in equal steps."""
+    """From `low` to `high`, in equal steps.
+
+    Attributes:
+        unit: The unit of its values; empty if they have none.
+        low, high: The values at its ends.
+    """
 
     unit: str
     low: float
@@ -77,7 +82,12 @@ class Linear(Scale):
 
 @dataclass(frozen=True, slots=True)
 class Log(Scale):
-    """From `low` to `high`, both above 0, each doubling as wide as any other."""
+    """From `low` to `high`, both above 0, each doubling as wide as any other.
+
+    Attributes:
+        unit: The unit of its values.
+        low, high: The values at its ends.
+    """
 
     unit: str
     low: float
@@ -132,7 +142,12 @@ class Nines(Scale):
 
 @dataclass(frozen=True, slots=True)
 class Names(Scale):
-    """An axis of names: the first stands at 0 at the upper end, each further one lower by 1."""
+    """An axis of names: the first stands at 0 at the upper end, each further one lower by 1.
+
+    Attributes:
+        names: From above.
+        unit: Always empty.
+    """
 
     names: tuple[str, ...]
     unit: str = ""
