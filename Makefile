@@ -50,46 +50,46 @@ check: $(VENV)/.check  ## style, types and structure
 	$(BIN)/python -m pytest --quiet -m slow tests/slow/packaging/test_structure.py
 
 bench: $(VENV)/.all  ## what the client costs, beside a plain aiohttp client and a loop in C; FLAGS=--quick shows that it works
-	$(BIN)/python -m tests.qa.performance.cost $(FLAGS)
-	$(BIN)/python -m tests.qa.performance.scaling $(filter --quick,$(FLAGS))
-	$(BIN)/python -m tests.qa.performance.prompts $(filter --quick,$(FLAGS))
-	$(BIN)/python -m tests.qa.performance.live $(filter --quick,$(FLAGS))
-	$(BIN)/python -m tests.qa.performance.stamps $(filter --quick,$(FLAGS))
-	$(BIN)/python -m tests.qa.performance.tls $(filter --quick,$(FLAGS))
-	$(BIN)/python -m tests.qa.performance.cpu_profile $(filter --quick,$(FLAGS))
+	$(BIN)/python -m bench.performance.cost $(FLAGS)
+	$(BIN)/python -m bench.performance.scaling $(filter --quick,$(FLAGS))
+	$(BIN)/python -m bench.performance.prompts $(filter --quick,$(FLAGS))
+	$(BIN)/python -m bench.performance.live $(filter --quick,$(FLAGS))
+	$(BIN)/python -m bench.performance.stamps $(filter --quick,$(FLAGS))
+	$(BIN)/python -m bench.performance.tls $(filter --quick,$(FLAGS))
+	$(BIN)/python -m bench.performance.cpu_profile $(filter --quick,$(FLAGS))
 
 ordinary: $(VENV)/.all  ## how often the runs of a user's first hours are VALID, a quarter of an hour; FLAGS=--quick
-	$(BIN)/python -m tests.qa.performance.ordinary $(FLAGS)
+	$(BIN)/python -m bench.performance.ordinary $(FLAGS)
 
 accuracy: $(VENV)/.all  ## how near the client comes to the truth; FLAGS=--write puts the table into docs/accuracy.md
-	$(BIN)/python -m tests.qa.accuracy $(FLAGS)
+	$(BIN)/python -m bench.accuracy $(FLAGS)
 
 mutants: $(VENV)/.all  ## lies told in a copy of the source: each must be noticed, by name; FLAGS=--write puts the table there too
-	$(BIN)/python -m tests.qa.mutants $(FLAGS)
+	$(BIN)/python -m bench.mutants $(FLAGS)
 
 test-browser: $(VENV)/.browser  ## pages of results in a real Chromium, fetched on first use (100 MB)
 	$(BIN)/python -m pytest -m slow tests/qa/browser
 
 screenshots: $(VENV)/.browser  ## the pictures of docs/ from saved results, in a real Chromium and in tmux
-	$(BIN)/python -m tests.qa.screenshots
+	$(BIN)/python -m bench.screenshots
 
 test-engines: $(VENV)/.all  ## real engines on this CPU, installed on first use (5 GB): APIs, features, kit, load, shutdowns; FLAGS=--protocols, --features, --write
-	$(BIN)/python -m tests.qa.engines $(FLAGS)
+	$(BIN)/python -m bench.engines $(FLAGS)
 
 compare-vllm: $(VENV)/.all  ## `vllm bench serve` and loadgen on one real vLLM server; FLAGS=--write puts the tables into docs/peers.md
-	$(BIN)/python -m tests.qa.peers.compare_vllm $(FLAGS)
+	$(BIN)/python -m bench.peers.compare_vllm $(FLAGS)
 
 compare-sglang: $(VENV)/.all  ## SGLang's `bench_serving` and loadgen on the simulator, installed on first use (0.4 GB); FLAGS=--write
-	$(BIN)/python -m tests.qa.peers.compare_sglang $(FLAGS)
+	$(BIN)/python -m bench.peers.compare_sglang $(FLAGS)
 
 compare-peers: $(VENV)/.all  ## other load generators on a server that knows the truth, installed on first use (8 GB); FLAGS=--only=NAME, --write
-	$(BIN)/python -m tests.qa.peers.compare_peers $(FLAGS)
+	$(BIN)/python -m bench.peers.compare_peers $(FLAGS)
 
 rehearsal: $(VENV)/.all  ## whole studies of the simulator: every number is computed again, and planted effects are found
 	$(BIN)/python -m pytest -m rehearsal -s tests/qa/study
 
 llamacpp-study: $(VENV)/.all  ## a study of llama.cpp with a small model, some minutes; FLAGS=--write puts its report into docs
-	$(BIN)/python -m tests.qa.study.on_llamacpp $(VENV)/llamacpp $(FLAGS)
+	$(BIN)/python -m bench.studies.on_llamacpp $(VENV)/llamacpp $(FLAGS)
 
 fuzz: $(VENV)/.all  ## random responses, read by the wire and by its reference, for longer than the tests do
 	LOADGEN_FUZZ_EXAMPLES=$${LOADGEN_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest --timeout 3600 tests/core/test_wire_fuzz.py -k test_fuzz

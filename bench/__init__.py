@@ -1,1 +1,1 @@
-"""Benches."""
+"""Where loadgen measures itself."""

@@ -8,7 +8,7 @@ from tests.helpers.command_line import LOADGEN, TOKENIZER
 from tests.helpers.sent_bodies import TOKENS, Body
 from tests.helpers.source import ROOT
 
-RECORDED = ROOT / "tests" / "data" / "tools" / "sglang-bodies.json"  # by tests.qa.peers.sglang_bodies
+RECORDED = ROOT / "tests" / "data" / "tools" / "sglang-bodies.json"  # by bench.peers.sglang_bodies
 COUNT = 3
 TEMPLATE = "{% for message in messages %}<{{ message.role }}>{{ message.content }}{% endfor %}<assistant>"
 SHAREGPT = ["--dataset-name", "sharegpt", "--dataset-path", "talks.json"]

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = {"loadgen": ROOT / "loadgen", "loadgen.engines": ROOT / "engines", "loadgen.bench": ROOT / "bench"}
+FOLDERS = {"loadgen": ROOT / "loadgen", "loadgen.engines": ROOT / "engines"}
 
 
 @cache

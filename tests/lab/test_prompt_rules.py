@@ -47,7 +47,7 @@ class TestRegistry:
             prompts(1, dataset_rule="benchmark-runner")
         assert str(refused.value) == (
             "--dataset-rule: unknown rule 'benchmark-runner' for random; "
-            "choose one of: vllm-0.11, vllm-0.9, guidellm-0.5; or leave it out"
+            "choose one of: guidellm-0.5, vllm-0.11, vllm-0.9; or leave it out"
         )
 
     def test_a_kind_of_another_package_has_its_own_rule_alone(self):

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.qa.engines.environments import MADE, CannotBeMade, alone
+from bench.engines.environments import MADE, CannotBeMade, alone
 
 Run = Callable[[Sequence[str]], None]
 

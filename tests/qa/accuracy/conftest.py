@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.qa.accuracy.table import KEY, Row, Table
+from bench.accuracy.table import KEY, Row, Table
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from bench.accuracy.measuring import Finding, Watch, best_of, compared, ms
 from loadgen.core.outcome import Outcome
 from loadgen.testing.process import Process
-from tests.qa.accuracy.measuring import Finding, Watch, best_of, compared, ms
 
 LAG_P99_NS = 500_000
 KS_CRITICAL = 1.95  # of distance * sqrt(n): one sample in a thousand from the right distribution is further away

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import loadgen
+from bench.accuracy.judging import PLAN, TOKENS_BOUND, claims, judge, stamps, verdict
+from bench.accuracy.measuring import Run, Watch, compared, measured
 from loadgen.checks import Verdict
 from loadgen.testing.process import Process
-from tests.qa.accuracy.judging import PLAN, TOKENS_BOUND, claims, judge, stamps, verdict
-from tests.qa.accuracy.measuring import Run, Watch, compared, measured
 
 SECONDS = 4.0
 ATTEMPTS = 3

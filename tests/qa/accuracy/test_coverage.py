@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import uvloop
 
+from bench.accuracy.conditions import alone, beside_hogs, limited, stopped
+from bench.accuracy.judging import Claim, claims
+from bench.accuracy.measuring import compared
 from loadgen.testing.process import Process
-from tests.qa.accuracy.conditions import alone, beside_hogs, limited, stopped
-from tests.qa.accuracy.judging import Claim, claims
-from tests.qa.accuracy.measuring import compared
 
 RUNS = int(os.environ.get("LOADGEN_COVERAGE_RUNS", "250"))  # of each condition
 MIN_COVERAGE, WIDTH, MIN_WIDTH_MS = 0.99, 3.0, 0.1

@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
+from bench.accuracy.conditions import Condition, alone, beside_hogs, limited, stopped
+from bench.accuracy.judging import PLAN, judge
+from bench.accuracy.measuring import Run, compared
 from loadgen.testing.process import Process
 from loadgen.util.tasks import background_tasks
-from tests.qa.accuracy.conditions import Condition, alone, beside_hogs, limited, stopped
-from tests.qa.accuracy.judging import PLAN, judge
-from tests.qa.accuracy.measuring import Run, compared
 
 CONDITIONS = {
     "a busy program on every core": beside_hogs,

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from bench.accuracy.judging import Claim, stamps, truths
+from bench.accuracy.measuring import Run
 from loadgen.core.record import Record
 from loadgen.testing.truth import Truth
-from tests.qa.accuracy.judging import Claim, stamps, truths
-from tests.qa.accuracy.measuring import Run
 
 WRITTEN_MS = (20, 30, 40)
 TAKES_NS = 10_000  # a call of the server's that writes

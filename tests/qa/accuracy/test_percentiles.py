@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
+from bench.accuracy.judging import claims
+from bench.accuracy.measuring import compared
 from loadgen.checks.distortion import allowed_ms
 from loadgen.testing.process import Process
-from tests.qa.accuracy.judging import claims
-from tests.qa.accuracy.measuring import compared
 
 TPOT_SHARE = 0.002
 BOUND = "each within its client error and max(0.1 ms, 1 %), mean TPOT 0.2 %"

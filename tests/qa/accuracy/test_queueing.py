@@ -9,9 +9,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from bench.accuracy.measuring import Finding, Int64s, Watch, best_of, compared, ms
 from loadgen.testing.pace import Pace
 from loadgen.testing.process import Process
-from tests.qa.accuracy.measuring import Finding, Int64s, Watch, best_of, compared, ms
 
 TOLERANCE_NS, SHARE = 500_000, 0.99
 BOUND = "within 0.5 ms (99 % of them)"

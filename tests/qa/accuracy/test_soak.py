@@ -8,8 +8,8 @@ import psutil
 import pytest
 
 import loadgen
+from bench.accuracy.measuring import measured
 from loadgen.testing.process import Process
-from tests.qa.accuracy.measuring import measured
 
 REQUESTS = int(os.environ.get("LOADGEN_SOAK_REQUESTS", "1000000"))
 RATE = 4_000

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from bench.accuracy.measuring import compared, ms
 from loadgen.testing.process import Process
 from loadgen.util.clock import now_ns
 from loadgen.util.tasks import background_tasks
-from tests.qa.accuracy.measuring import compared, ms
 
 STALL_S, RUN_S, BASE_MS, RATE, AT_S = 1.4, 30.0, 20.0, 100, 10.0
 SHARE = 0.02

@@ -6,9 +6,9 @@
 import numpy as np
 import pytest
 
+from bench.accuracy.measuring import Run, compared
 from loadgen.metrics.statistic import client_error_ms
 from loadgen.testing.process import Process
-from tests.qa.accuracy.measuring import Run, compared
 
 STALL_MS = 4.0  # a little less than the 5 ms
 LATE_NS, MAX_LATE_SHARE = 1e6, 0.05

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
+from bench.accuracy.judging import TOKENS_BOUND, stamps, verdict
+from bench.accuracy.measuring import Watch, compared
 from loadgen.checks import Verdict
 from loadgen.testing.process import Process
 from loadgen.util.source_address import CONNECTIONS_PER_LOOPBACK
-from tests.qa.accuracy.judging import TOKENS_BOUND, stamps, verdict
-from tests.qa.accuracy.measuring import Watch, compared
 
 STREAMS, RATE, TOKENS, GAP_MS = 10_000, 2_000, 10, 800
 

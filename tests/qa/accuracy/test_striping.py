@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.accuracy.measuring import Finding, Short, Watch, best_of, ms
 from loadgen.client.load_loop import Load
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
@@ -25,7 +26,6 @@ from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.request_store import Requests
 from loadgen.workload.target import Target
-from tests.qa.accuracy.measuring import Finding, Short, Watch, best_of, ms
 
 RATE, COUNT = 300, 1_500
 ARRIVAL_P99_NS, LAG_P99_NS = 1_000_000, 500_000

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.accuracy.table import Row, Table, markdown, text
 from tests.helpers.documents import between
-from tests.qa.accuracy.table import Row, Table, markdown, text
 
 MET = Row("Test", "a load", "1 ms", "2 ms", met=True)
 MISSED = Row("Test", "a load", "3 ms", "2 ms", met=False)

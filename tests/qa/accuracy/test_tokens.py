@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
+from bench.accuracy.conditions import Condition, alone, beside_a_hog
+from bench.accuracy.judging import LOADED_P99_NS, P99_NS, TOKENS_BOUND, stamps
+from bench.accuracy.measuring import compared
 from loadgen.testing.process import Process
-from tests.qa.accuracy.conditions import Condition, alone, beside_a_hog
-from tests.qa.accuracy.judging import LOADED_P99_NS, P99_NS, TOKENS_BOUND, stamps
-from tests.qa.accuracy.measuring import compared
 
 LIGHT = 20_000  # tokens/s
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.engines.environments import CACHE, CannotBeMade, install
 from tests.qa.debian import unpacked
-from tests.qa.engines.environments import CACHE, CannotBeMade, install
 
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 PACKAGES = ("chromium-headless-shell", "fonts-dejavu-core")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.engines.environments import MADE, CannotBeMade
 from tests.qa.browser.chromium import REMEDY, chromium
-from tests.qa.engines.environments import MADE, CannotBeMade
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from bench.engines.environments import CannotBeMade
 from loadgen.analysis.compare import Side, compare
 from loadgen.analysis.compare import page as comparison_page
 from loadgen.config.settings import RunSettings
@@ -17,7 +18,6 @@ from tests.helpers.saved_json import html
 from tests.helpers.saved_results import INVALID, SUSPECT, big, ran, search, sweep
 from tests.qa.browser.chromium import chromium
 from tests.qa.browser.page import launched_browser, open_file, open_folds
-from tests.qa.engines.environments import CannotBeMade
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 

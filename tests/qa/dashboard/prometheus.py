@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.engines.environments import CACHE, CannotBeMade, install
 from tests.qa.debian import Run, unpacked
-from tests.qa.engines.environments import CACHE, CannotBeMade, install
 
 FOLDER = CACHE.parent / "prometheus"
 REMEDY = "install Prometheus, or run this once on Debian with its package index in reach"

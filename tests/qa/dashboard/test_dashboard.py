@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from bench.engines.environments import CannotBeMade
 from loadgen.cli.runs.metrics_endpoint import DASHBOARD
 from loadgen.version import __version__
 from tests.helpers.command_line import TOKENIZER, served, start
 from tests.qa.dashboard.prometheus import Database, prometheus, scraping
-from tests.qa.engines.environments import CannotBeMade
 
 DATA: dict[str, Any] = json.loads(DASHBOARD.read_text())
 TARGETS = [

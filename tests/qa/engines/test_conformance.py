@@ -2,8 +2,8 @@
 
 import pytest
 
+from bench.engines.engines import ENGINES
 from loadgen.testing.engine_conformance import Case, EngineAlive, EngineOnPaper
-from tests.qa.engines.engines import ENGINES
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(1800)]
 

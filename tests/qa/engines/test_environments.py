@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.qa.engines.environments import MADE, CannotBeMade, Recipe, made
-from tests.qa.engines.recipes import VLLM, named_vllm
+from bench.engines.environments import MADE, CannotBeMade, Recipe, made
+from bench.engines.recipes import VLLM, named_vllm
 
 RECIPE = Recipe("engine", (("torch==1",), ("--no-deps", "engine==2")))
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from bench.engines.engines import ENGINES
+from bench.engines.features import classes, departures, sessions, structured_output, table
+from bench.engines.features.measured_run import MeasuredRun, summed
 from loadgen.client.capture_file import CapturedResponse, End
 from tests.helpers.captured_responses import Golden
-from tests.qa.engines.engines import ENGINES
-from tests.qa.engines.features import classes, departures, sessions, structured_output, table
-from tests.qa.engines.features.measured_run import MeasuredRun, summed
 
 
 def turn(session: int, place: int, **more: Any) -> dict[str, Any]:

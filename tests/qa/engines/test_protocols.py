@@ -2,10 +2,10 @@
 
 import pytest
 
+from bench.engines.engines import LLAMACPP_TASKS, VLLM_TASKS
+from bench.engines.protocols import PROTOCOLS, contradictions
 from loadgen.core.record import Record
 from tests.helpers.captured_responses import Golden, goldens
-from tests.qa.engines.engines import LLAMACPP_TASKS, VLLM_TASKS
-from tests.qa.engines.protocols import PROTOCOLS, contradictions
 
 
 @pytest.fixture(scope="module")

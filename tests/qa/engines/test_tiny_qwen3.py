@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
+from bench.engines.tiny_qwen3 import ANSWER, REASONING, _weights
 from tests.helpers.real_tokenizers import kept_folder, qwen3
-from tests.qa.engines.tiny_qwen3 import ANSWER, REASONING, _weights
 
 pytestmark = [
     pytest.mark.real_data,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.qa.engines.environments import CannotBeMade
+from bench.engines.environments import CannotBeMade
 from tests.qa.gpustack.gpustack_code import GPUStack
 
 

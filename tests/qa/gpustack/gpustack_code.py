@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.qa.engines.environments import CACHE, Recipe, made
+from bench.engines.environments import CACHE, Recipe, made
 
 FOLDER = CACHE.parent / "gpustack"
 RECIPE = Recipe("gpustack", (("gpustack==2.3.0",),))

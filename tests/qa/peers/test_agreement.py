@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.qa.peers.agreement import (
+from bench.peers.agreement import (
     AGREE,
     DISAGREE,
     FROM_DUE,

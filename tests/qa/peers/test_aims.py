@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.qa.peers.aims import Aim, aims, excess, start_aims
-from tests.qa.peers.costs import Costs
-from tests.qa.peers.made_up import TRUE, trial
+from bench.peers.aims import Aim, aims, excess, start_aims
+from bench.peers.costs import Costs
+from bench.peers.made_up import TRUE, trial
 
 TOOLS = {"slow": Costs({"S": [trial("S", cpu_s=5.0)], "W1": [trial("W1", cpu_s=9.0)]})}  # 40 us a token
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from bench.engines.environments import CannotBeMade, Recipe, made
+from bench.peers import recipes
+from bench.peers.compare_vllm import offline
 from tests.helpers.command_line import LOADGEN, TOKENIZER
 from tests.helpers.sent_bodies import TOKENS, bodies
-from tests.qa.engines.environments import CannotBeMade, Recipe, made
-from tests.qa.peers import recipes
-from tests.qa.peers.compare_vllm import offline
 
 pytestmark = pytest.mark.timeout(1800)  # installs the clients once
 

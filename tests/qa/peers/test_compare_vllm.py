@@ -7,11 +7,11 @@ from typing import cast
 
 import pytest
 
+from bench.peers.compare_vllm import Pair, Scenario, common, scenarios, write_prompts
+from bench.peers.peer import words
 from loadgen.engines import Server
 from tests.helpers.command_line import TOKENIZER, loadgen
 from tests.helpers.sim_server import simulated
-from tests.qa.peers.compare_vllm import Pair, Scenario, common, scenarios, write_prompts
-from tests.qa.peers.peer import words
 
 
 def test_loadgen_carries_out_what_vllm_is_told(tmp_path: Path) -> None:

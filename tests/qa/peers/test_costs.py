@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.qa.peers.costs import Costs
-from tests.qa.peers.made_up import trial
+from bench.peers.costs import Costs
+from bench.peers.made_up import trial
 
 
 def of(**cpu_s: float) -> Costs:

@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from bench.peers.meter import Memory, Metered, metered
 from tests.helpers.source import ROOT
-from tests.qa.peers.meter import Memory, Metered, metered
 
 SPENT_S = 0.3
 BURN = f"import time\nwhile time.process_time() < {SPENT_S}: pass"
@@ -74,7 +74,7 @@ def test_stopped_meter_ends_all_its_child_processes(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "tests.qa.peers.meter",
+        "bench.peers.meter",
         str(tmp_path / "told"),
         str(tmp_path),
         sys.executable,

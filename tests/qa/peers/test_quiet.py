@@ -1,7 +1,7 @@
 """Which runs count: those with little other processor use, or all where there are none."""
 
-from tests.qa.peers.made_up import trial
-from tests.qa.peers.quiet import DISTURBED_S, all_disturbed, median, quiet
+from bench.peers.made_up import trial
+from bench.peers.quiet import DISTURBED_S, all_disturbed, median, quiet
 
 
 def test_a_disturbed_run_is_no_part_of_the_median() -> None:

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.qa.peers.aiperf import AIPerf
-from tests.qa.peers.compare_peers import PEERS, TOOLS
-from tests.qa.peers.evalscope import EvalScope
-from tests.qa.peers.floors import PlainClient
-from tests.qa.peers.guidellm import GuideLLM
-from tests.qa.peers.inference_perf import InferencePerf
-from tests.qa.peers.ours import OURS
-from tests.qa.peers.peer import METRICS, PERCENTILES, Peer, Task
-from tests.qa.peers.vllm_bench import VllmBench
-from tests.qa.performance.load import Load
+from bench.peers.aiperf import AIPerf
+from bench.peers.compare_peers import PEERS, TOOLS
+from bench.peers.evalscope import EvalScope
+from bench.peers.floors import PlainClient
+from bench.peers.guidellm import GuideLLM
+from bench.peers.inference_perf import InferencePerf
+from bench.peers.ours import OURS
+from bench.peers.peer import METRICS, PERCENTILES, Peer, Task
+from bench.peers.vllm_bench import VllmBench
+from bench.performance.load import Load
 
 RECORDED = Path(__file__).with_name("recorded")
 LOAD = Load("few", rate=370, count=3700, tokens=530)  # numbers that stand nowhere else

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from bench.peers.peer import Reported
+from bench.peers.trial import Failed, Served, whole
+from bench.performance.load import Load
 from loadgen.testing.truth import Truth
-from tests.qa.peers.peer import Reported
-from tests.qa.peers.trial import Failed, Served, whole
-from tests.qa.performance.load import Load
 
 MS = 1_000_000
 LOAD = Load("few", rate=100, count=3, tokens=2)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from bench.engines.environments import CannotBeMade, made
+from bench.peers import recipes
+from bench.peers.agreement import DISAGREE, rows
+from bench.peers.compare_sglang import METRICS, turns
+from bench.peers.sglang_bodies import sent
 from tests.helpers.sglang_cases import CASES, RECORDED
-from tests.qa.engines.environments import CannotBeMade, made
-from tests.qa.peers import recipes
-from tests.qa.peers.agreement import DISAGREE, rows
-from tests.qa.peers.compare_sglang import METRICS, turns
-from tests.qa.peers.sglang_bodies import sent
 
 pytestmark = pytest.mark.timeout(1800)  # installs the tool once
 

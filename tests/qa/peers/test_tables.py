@@ -1,9 +1,9 @@
 """The tables: a row for each client, with marks on figures that need a remark."""
 
+from bench.peers.costs import Costs
+from bench.peers.made_up import LOADS, TRUE, trial
+from bench.peers.tables import aims_table, costs_table, load_table, runs_table
 from tests.helpers.documents import cells_of, table
-from tests.qa.peers.costs import Costs
-from tests.qa.peers.made_up import LOADS, TRUE, trial
-from tests.qa.peers.tables import aims_table, costs_table, load_table, runs_table
 
 
 def all_loads(**changes: float) -> Costs:

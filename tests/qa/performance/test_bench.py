@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.qa.performance import cost, live, scaling
-from tests.qa.performance.clients import Loadgen, flags
-from tests.qa.performance.findings import Findings
-from tests.qa.performance.load import Load, serve
-from tests.qa.performance.plan import QUICK
-from tests.qa.performance.ratios import Costs
-from tests.qa.performance.report import report, workers_shared
-from tests.qa.performance.sample import Sample, Surroundings
-from tests.qa.performance.startup import COMMANDS
+from bench.performance import cost, live, scaling
+from bench.performance.clients import Loadgen, flags
+from bench.performance.findings import Findings
+from bench.performance.load import Load, serve
+from bench.performance.plan import QUICK
+from bench.performance.ratios import Costs
+from bench.performance.report import report, workers_shared
+from bench.performance.sample import Sample, Surroundings
+from bench.performance.startup import COMMANDS
 
 
 def sampled(client: str, load: Load, cpu_s: float) -> Sample:

@@ -1,7 +1,7 @@
 """Samples of perf are added up by process and by whose code it was."""
 
-from tests.qa.performance.cpu_profile import SAMPLE_US, parsed, report
-from tests.qa.performance.load import Load
+from bench.performance.cpu_profile import SAMPLE_US, parsed, report
+from bench.performance.load import Load
 
 SAMPLES = """\
          python3     7fab775030af (/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.qa.performance import ordinary
-from tests.qa.performance.ordinary import (
+from bench.performance import ordinary
+from bench.performance.ordinary import (
     COMMANDS,
     FEW,
     GROUPS,

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.bench import sharegpt_file
-from loadgen.bench.prompts import QUICK, Findings, measure_all, report
-from loadgen.bench.ways import WAYS
+from bench.performance import sharegpt_file
+from bench.performance.prompt_speed import QUICK, Findings, measure_all, report
+from bench.performance.prompt_ways import WAYS
 from tests.helpers.source import ROOT
 
 SIMULATOR = ROOT / "engines" / "sim" / "tokenizer.json"

@@ -5,9 +5,8 @@ import shutil
 import numpy as np
 import pytest
 
-from loadgen.testing.truth import Truth
-from tests.qa.performance.load import Load
-from tests.qa.performance.stamps import (
+from bench.performance.load import Load
+from bench.performance.stamps import (
     CASES,
     EVENT,
     QUICK,
@@ -19,6 +18,7 @@ from tests.qa.performance.stamps import (
     report,
     written,
 )
+from loadgen.testing.truth import Truth
 
 # Answers end in another order than they began: request 1 is first, with tokens at 30 and 40 us.
 TRUTH = Truth(

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tests.qa.performance import tls
+from bench.performance import tls
 
 
 @pytest.mark.parametrize("before", [None, sys.executable])

@@ -1,7 +1,7 @@
 """The measurement of several workers asks for the load that its row names; what comes is not tested."""
 
-from tests.qa.performance.load import serve
-from tests.qa.performance.workers import HEAD, STEP_MS, TOKENS, load_of, measure
+from bench.performance.load import serve
+from bench.performance.workers import HEAD, STEP_MS, TOKENS, load_of, measure
 
 
 def test_a_load_has_a_tenth_more_connections_than_streams() -> None:

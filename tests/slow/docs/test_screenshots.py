@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.qa.screenshots.cases import DIGESTS, digests
+from bench.screenshots.cases import DIGESTS, digests
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.helpers.command_line import environment
 from tests.helpers.source import ROOT
 
-PARTS = ("loadgen", "engines", "bench", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
+PARTS = ("loadgen", "engines", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
 BUILT = shutil.ignore_patterns("__pycache__", "*.so", "*.c", "*.egg-info")
 SDIST = "from setuptools import build_meta; print(build_meta.build_sdist({to!r}))"
 MAX_S = 900

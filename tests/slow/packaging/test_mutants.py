@@ -2,9 +2,9 @@
 
 import pytest
 
+from bench.mutants import mutant
+from bench.mutants.lies import LIES
 from tests.helpers.source import ROOT
-from tests.qa.mutants import mutant
-from tests.qa.mutants.lies import LIES
 
 
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.name)

@@ -1,0 +1,1 @@
+"""How near the figures of a run come to the truth."""

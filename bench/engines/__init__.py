@@ -1,0 +1,1 @@
+"""Real engines on the CPU of this machine."""

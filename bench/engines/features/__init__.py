@@ -1,0 +1,1 @@
+"""Features that need more than single requests, on real engines."""

@@ -1,0 +1,233 @@
+"""Lies: what load generators have been seen to do, and what of loadgen's notices it."""
+
+from bench.mutants.mutant import Check, Edit, Mutant, Test
+
+RECORD, TALLY, LOAD = "loadgen/core/record.pyx", "loadgen/core/accumulator.pyx", "loadgen/client/load_loop.py"
+CONNECTION, STATISTIC = "loadgen/core/stamped_connection.pyx", "loadgen/metrics/statistic.py"
+STAMPS = "tests/integration/faults/test_kernel_stamps.py"
+CLOCK, PACER = "loadgen/util/clock.py", "loadgen/client/pacer.py"
+READING = "tests/qa/accuracy/test_stalls.py"
+STALLS = (
+    Edit(LOAD, "self.pacer.start()\n", "self.pacer.start()\n                self._stall()\n"),
+    Edit(
+        LOAD,
+        "    async def count(self)",
+        "    def _stall(self) -> None:\n        import time\n\n        time.sleep(0.005)\n"
+        "        asyncio.get_running_loop().call_later(0.02, self._stall)\n\n    async def count(self)",
+    ),
+)
+SHORT = "--rate 200 --num-prompts 400 --random-input-len 16 --random-output-len 8"
+
+LIES = (
+    Mutant(
+        "stamp after an await",
+        (
+            Edit(
+                CONNECTION,
+                "connection._received(buffer, n, now_ns(), on_real_ns, n < READ_BYTES)",
+                "connection.read_loop.loop.call_soon(connection.data_received, buffer[:n])",
+            ),
+        ),
+        Test("tests/core/test_stamped_connection.py::test_read_loop_stamps_before_anything_else_runs"),
+    ),
+    Mutant(
+        "time from sent instead of due",
+        (Edit(TALLY, "self.ttft_due.add(first - due, ", "self.ttft_due.add(first - sent, "),),
+        Test("tests/metrics/test_recorder_latencies.py::test_ttft_is_the_first_token_from_due_and_from_sent"),
+    ),
+    Mutant(
+        "pace with asyncio.sleep",
+        (
+            # The pacer's alone: the loop probe's alarm bounds how long a poll waits.
+            Edit(PACER, "import KERNEL, AnyAlarm, Clock", "import KERNEL, AnyAlarm, Clock, LoopAlarm"),
+            Edit(PACER, "self._clock.alarm(asyncio.get_running_loop()", "LoopAlarm(asyncio.get_running_loop()"),
+            Edit(PACER, "self._hook.due_ns = max(due, now_ns())", "pass"),
+            Edit(
+                CLOCK,
+                "call_later(max(0, due_ns - now_ns()) / NS_PER_S, self._ring)",
+                "call_later(-(-max(0, due_ns - now_ns()) // 1_000_000) / 1_000, self._ring)",
+            ),
+        ),
+        Check("gaps off schedule", "--rate 500 --num-prompts 1000 --random-input-len 16 --random-output-len 2"),
+    ),
+    Mutant(
+        "connector limit 100",
+        (
+            Edit(
+                "loadgen/client/connector.py",
+                "        step = connect_errors.LOOKING_UP\n",
+                "        while self._turn >= 100:\n            await asyncio.sleep(0.01)\n"
+                "        step = connect_errors.LOOKING_UP\n",
+            ),
+        ),
+        Test(
+            "tests/integration/regressions/test_connections.py::"
+            "test_hundreds_of_requests_do_not_wait_for_connections"
+        ),
+    ),
+    Mutant("5 ms loop stalls", STALLS, Test(f"{READING}::test_few_tokens_are_read_late")),
+    Mutant(
+        "5 ms loop stalls, without stamps of the kernel's",
+        (
+            *STALLS,
+            Edit(
+                "loadgen/core/c/kernel_stamp.pxd",
+                "return setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof flags) == 0;",
+                "return 0;",
+            ),
+        ),
+        Test(f"{READING}::test_client_error_is_less_than_a_stall"),
+    ),
+    Mutant(
+        "a client error that is too small",
+        (
+            Edit(
+                STATISTIC,
+                "return max(greatest - value, value - least)",
+                "return 0.5 * max(greatest - value, value - least)",
+            ),
+        ),
+        Test("tests/metrics/test_statistic.py::test_error_reaches_both_ends_of_the_intervals"),
+    ),
+    Mutant(
+        "times of reading sold as stamps of the kernel's",
+        (
+            Edit(
+                CONNECTION,
+                "at_ns = clock.monotonic_ns(on_real_ns) if is_stamped else read_ns",
+                "at_ns = read_ns",
+            ),
+        ),
+        Test(f"{STAMPS}::test_interval_holds_the_truth_while_the_client_stalls"),
+    ),
+    Mutant(
+        "tokens read together are all exact",
+        (Edit(CONNECTION, "record.set_earliest(first, exact_from, earliest_ns)", "pass"),),
+        Test(f"{STAMPS}::test_interval_holds_the_truth_while_the_client_stalls"),
+    ),
+    Mutant(
+        "forget bytes that are still unread",
+        (Edit(CONNECTION, "cdef bint ends_read = emptied and ", "cdef bint ends_read = "),),
+        Test("tests/core/test_stamped_connection.py::test_stamp_of_a_read_that_left_bytes_is_not_exact"),
+    ),
+    Mutant(
+        "count segments that the kernel had counted before",
+        (Edit(CONNECTION, "            has_agreed\n            and self", "            self"),),
+        Test("tests/integration/faults/test_read_loop.py::test_segment_that_was_counted_early_is_not_counted_again"),
+    ),
+    Mutant(
+        "miss a step of the clock",
+        (Edit("loadgen/core/read_loop.pyx", "self.usable = is_first or ", "self.usable = True or is_first or "),),
+        Test("tests/core/test_kernel_clock.py::test_stamps_are_unusable_after_a_step_until_the_next_pair"),
+    ),
+    Mutant(
+        "drop late replies",
+        (
+            Edit(
+                "loadgen/metrics/recorder.py",
+                "        ok = record.outcome is Outcome.OK\n        self.ended += 1\n",
+                "        ok = record.outcome is Outcome.OK\n"
+                "        if ok and record.last_token - record.due > 60_000_000:\n            return\n"
+                "        self.ended += 1\n",
+            ),
+        ),
+        Check("requests not ended once", SHORT),
+    ),
+    Mutant(
+        "count failures as latency",
+        (Edit(TALLY, "if record.outcome is OK:", "if record.events:"),),
+        Test("tests/metrics/test_recorder.py::test_failure_adds_to_no_latency_and_no_sum_of_tokens"),
+    ),
+    Mutant(
+        "average shard percentiles",
+        (
+            Edit(
+                "loadgen/metrics/snapshot.py",
+                '        for name in ("targets", "classes"):\n            pairs',
+                '        parts = self.histograms.items()\n'
+                '        changes["histograms"] = {name: _mean(part, other.histograms[name]) for name, part in parts}\n'
+                '        for name in ("targets", "classes"):\n            pairs',
+            ),
+            Edit(
+                "loadgen/metrics/snapshot.py",
+                "def _added(",
+                "def _mean(a: Histogram, b: Histogram) -> Histogram:\n    mean = Histogram()\n"
+                "    for rank in range(101 if a.count and b.count else 0):\n"
+                "        mean.record(int((a.percentile(rank) + b.percentile(rank)) / 2))\n"
+                "    return mean\n\n\ndef _added(",
+            ),
+        ),
+        Test("tests/metrics/test_snapshot.py::test_merged_percentiles_are_of_all_values_not_a_mean"),
+    ),
+    Mutant(
+        "count an event as a token",
+        (Edit(RECORD, "            return self.completion_tokens\n", "            return self.events\n"),),
+        Test("tests/integration/regressions/test_tokens.py::test_usage_counts_the_tokens_and_events_do_not"),
+    ),
+    Mutant(
+        "ignore histogram rejects",
+        (Edit("loadgen/core/histogram.pxd", "self.rejects += count", "pass"),),
+        Test("tests/checks/test_accounting.py::test_a_latency_below_zero_is_out_of_range"),
+    ),
+    Mutant(
+        "clip the schedule on overload",
+        (
+            Edit(
+                PACER,
+                "                self._next += 1\n            if self._slots > 0:",
+                "                self._next += 1\n            if at_ns - due > 1_000_000:\n                continue\n"
+                "            if self._slots > 0:",
+            ),
+        ),
+        Test("tests/client/test_pacer.py::test_requests_are_never_early_or_skipped_with_late_alarms"),
+    ),
+    Mutant(
+        "prompt + 3 tokens",
+        (
+            Edit(
+                "loadgen/workload/endpoints/api.py",
+                '"content": prompt.text}',
+                '"content": prompt.text + " badu kemo badu"}',
+            ),
+        ),
+        Check("input length off", SHORT),
+    ),
+    Mutant(
+        "ignore `reasoning`",
+        (
+            Edit(
+                "loadgen/core/c/json_scan.pxd",
+                "ok = is_new_key(&seen_keys, 2) and scan_text(c, out, REASONING, 0, 0)",
+                "ok = is_new_key(&seen_keys, 2) and skip_value(c)",
+            ),
+        ),
+        Test("tests/core/test_sse_recorded.py"),
+    ),
+    Mutant(
+        "count the role chunk as first token",
+        (
+            Edit(
+                "loadgen/core/c/json_scan.pxd",
+                '            ok = is_new_key(&seen_keys, 16) and take_null(c)\n',
+                '            ok = is_new_key(&seen_keys, 16) and take_null(c)\n'
+                '        elif text_is(&key, b"role", 4):\n            ok = scan_text(c, out, CONTENT, EMPTY, 0)\n',
+            ),
+        ),
+        Test("tests/integration/regressions/test_tokens.py::test_the_chunk_that_names_the_role_is_no_token"),
+    ),
+    Mutant(
+        "a cold cache is not emptied",
+        (Edit("loadgen/runner/server_calls.py", "if self._settings.cache == COLD:", "if False:"),),
+        Test("tests/integration/library/test_prefix_cache.py::test_a_cold_cache_has_what_the_run_shares"),
+    ),
+    Mutant(
+        "salted prompts have no salt",
+        (Edit("loadgen/runner/prompt_source.py", "if salt is None:", "if True:"),),
+        Test("tests/integration/library/test_prefix_cache.py::test_a_salt_hides_earlier_runs_and_no_sharing_within_the_run"),
+    ),
+    Mutant(
+        "warm-ups send the run's own prompts",
+        (Edit("loadgen/runner/loop_runner.py", 'first = settings.warmup_prompt == "first"', "first = True"),),
+        Test("tests/integration/library/test_rehearsal.py::test_warmup_prompts_are_not_prompts_of_the_run"),
+    ),
+)  # fmt: skip

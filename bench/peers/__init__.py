@@ -1,0 +1,1 @@
+"""Other load generators beside loadgen."""

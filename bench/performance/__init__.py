@@ -1,0 +1,1 @@
+"""What the client costs, how it scales, and how fast prompts are made."""
