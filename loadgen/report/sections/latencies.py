@@ -37,7 +37,7 @@ def notes(result: RunResult) -> Iterator[str]:
     for name, title in named:
         if error := large_client_errors(name, result, columns):
             yield f"{title}: {error}"
-    intervals = []
+    intervals: list[str] = []
     for name, title in named:
         intervals += _interval_text(name, title, result)
     if intervals:
