@@ -122,10 +122,11 @@ def _slowness(targets: tuple[Snapshot, ...], k: int) -> Floats:
     """
     sent = np.concatenate([part.sent for part in targets])
     took = np.concatenate([part.closed for part in targets]) - sent
-    own = np.repeat(np.arange(len(targets)) == k, [len(part.sent) for part in targets])
+    is_mine = np.repeat(np.arange(len(targets)) == k, [len(part.sent) for part in targets])
     order = np.argsort(sent, kind="stable")
     stretches = [
-        (took[here][own[here]], took[here][~own[here]]) for here in np.array_split(order[sent[order] >= 0], STRETCHES)
+        (took[here][is_mine[here]], took[here][~is_mine[here]])
+        for here in np.array_split(order[sent[order] >= 0], STRETCHES)
     ]
     if any(min(len(mine), len(theirs)) < MIN_IN_A_STRETCH for mine, theirs in stretches):
         return np.empty(0)

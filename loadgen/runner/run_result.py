@@ -39,7 +39,7 @@ class SavedResult(RunResult, frozen=True, kw_only=True):
         return f"<loadgen.{type(self).__name__}: {report.summary_line(self)}>"
 
     def _repr_html_(self) -> str:
-        from loadgen.report.notebook import notebook_html  # not before: it imports the charts of pages
+        from loadgen.report.ci_summary import notebook_html  # not before: it imports the charts of pages
 
         return notebook_html(self)
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from loadgen.checks.overload import MIN_BEGUN, Backlog, backlog, why_unknown
+from loadgen.checks.sufficiency import MIN_BEGUN, Backlog, backlog, why_unknown
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.recorder import Recorder
 from loadgen.workload.arrivals import Flat, LinearRamp, Schedule

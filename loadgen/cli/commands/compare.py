@@ -90,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _names(arguments: argparse.Namespace) -> list[str]:
-    from loadgen.analysis.compare.names import names as side_names
+    from loadgen.analysis.compare.side import names as side_names
 
     count = len(arguments.sides)
     if count > MAX_SIDES:
@@ -145,7 +145,7 @@ def _write(arguments: argparse.Namespace, comparison: "JudgedComparison") -> Non
     if not (arguments.markdown or arguments.junit or arguments.html or wants_step_summary()):
         return
     from loadgen.analysis.compare import page
-    from loadgen.report import html, junit
+    from loadgen.report import gate, html
     from loadgen.report.ci_summary import gate_blocks
 
     demands = [judgement.demand for judgement in comparison.judgements]
@@ -154,10 +154,10 @@ def _write(arguments: argparse.Namespace, comparison: "JudgedComparison") -> Non
         blocks = document.blocks
         place = next(number for number, block in enumerate(blocks, 1) if block.shape == "badge")
         document = replace(document, blocks=(*blocks[:place], *gate_blocks(demands), *blocks[place:]))
-    suite = junit.Suite("compare", document.title, demands)
+    suite = gate.Suite("compare", document.title, demands)
     texts: dict[str, Callable[[], str]] = {
         "markdown": lambda: html.github(document),
-        "junit": lambda: junit.xml([suite]),
+        "junit": lambda: gate.junit_xml([suite]),
         "html": lambda: html.html(document),
     }
     for name, text in texts.items():

@@ -217,17 +217,17 @@ def _junit(files: "Files") -> str:
     Raises:
         BadInput: A file holds a series, whose runs have results of their own.
     """
-    from loadgen.report import RunResult, ci_summary, junit
+    from loadgen.report import RunResult, ci_summary, gate
 
-    def suite(path: str, result: "RunResult | Series") -> junit.Suite | None:
+    def suite(path: str, result: "RunResult | Series") -> gate.Suite | None:
         return ci_summary.suite(result) if isinstance(result, RunResult) else None
 
-    suites: list[junit.Suite] = []
+    suites: list[gate.Suite] = []
     for path, made in _of_each(files, suite):
         if None in made:
             raise BadInput("--junit", f"{path} is a series, which has no gate", "name the results of its runs")
         suites += filter(None, made)
-    return junit.xml(suites)
+    return gate.junit_xml(suites)
 
 
 def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
@@ -236,19 +236,19 @@ def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
     Raises:
         BadInput: Results and records are mixed, or a file cannot be read.
     """
-    from loadgen.report import csv_file, request_rows, run_rows
+    from loadgen.report import csv_rows
 
     records = [path for path in paths if RecordFile.is_one(path)]
     if not records:
         files = [(path, *_read(path, "csv")) for path in paths]
         runs: list[dict[str, Any]] = []
-        for _, tables in _of_each(files, lambda path, result: run_rows.rows(path, [result])):
+        for _, tables in _of_each(files, lambda path, result: csv_rows.run_rows(path, [result])):
             runs += chain.from_iterable(tables)
-        return csv_file.lines(run_rows.columns(runs), runs)
+        return csv_rows.lines(csv_rows.run_columns(runs), runs)
     if results := [path for path in paths if path not in records]:
         problem = f"{records[0]} has a row for each request, {results[0]} one for each run"
         raise BadInput("FILE", problem, "write two CSV files")
-    return csv_file.lines(request_rows.COLUMNS, chain.from_iterable(map(request_rows.rows, paths)))
+    return csv_rows.lines(csv_rows.REQUEST_COLUMNS, chain.from_iterable(map(csv_rows.request_rows, paths)))
 
 
 def _print_emulated(paths: Sequence[str], tool: str, as_json: bool) -> None:

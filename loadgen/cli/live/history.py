@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from loadgen.checks.overload import FIRST, MIN_BEGUN, MIN_SOJOURNS, Backlog
+from loadgen.checks.sufficiency import FIRST, MIN_BEGUN, MIN_SOJOURNS, Backlog
 from loadgen.cli.live.progress_line import Pace
 from loadgen.config.settings import RunSettings
 from loadgen.core.sketch import Sketch

@@ -8,11 +8,10 @@ from functools import partial
 from pathlib import Path
 
 from loadgen.analysis.search.algorithm import End
-from loadgen.analysis.search.capacity import ThroughputGain, misses_rate
 from loadgen.analysis.search.early_stop import StopRule
 from loadgen.analysis.search.levels import PILED_UP, InconclusiveRun
 from loadgen.analysis.search.load_search import LoadSearch
-from loadgen.analysis.search.search_bounds import SearchBounds
+from loadgen.analysis.search.search_bounds import SearchBounds, ThroughputGain, misses_rate
 from loadgen.cli import exit_codes
 from loadgen.cli.runs.run_series import SeriesRunner
 from loadgen.config.settings import RunSettings

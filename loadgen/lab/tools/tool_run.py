@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from loadgen.analysis.compare.compared_run import LOAD, ComparedRun
-from loadgen.analysis.compare.latency_values import LatencyValues
-from loadgen.analysis.compare.meaning import Meaning
-from loadgen.analysis.compare.metrics import ERROR_RATE, Metric, percentiles_of
-from loadgen.analysis.compare.run_requests import EndedRequests, RunRequests
+from loadgen.analysis.compare.metrics import ERROR_RATE, Meaning, Metric, percentiles_of
+from loadgen.analysis.compare.run_requests import EndedRequests, LatencyValues, RunRequests
 from loadgen.core.histogram import Histogram
 from loadgen.lab.tools.tool_requests import ToolRequests
 from loadgen.lab.tools.tool_result import DETAILS, ToolResult
@@ -25,7 +23,11 @@ KEYS = {
 
 
 class ToolRun(ComparedRun):
-    """One run of another tool."""
+    """One run of another tool.
+
+    Args:
+        result: As it was read.
+    """
 
     meaning = Meaning("sent", as_vllm=True)
 

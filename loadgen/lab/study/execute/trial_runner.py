@@ -28,8 +28,8 @@ from loadgen.lab.study.spec import questions
 from loadgen.lab.study.spec.search_effort import Effort
 from loadgen.lab.study.spec.study import Study
 from loadgen.metrics.progress import Progress
-from loadgen.report.result.brief import RunBrief
 from loadgen.report.result.fields import to_json_values
+from loadgen.report.result.series import RunBrief
 from loadgen.runner import run
 from loadgen.runner.coordinator import open_participant
 from loadgen.runner.run_result import Result
