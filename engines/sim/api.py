@@ -21,12 +21,10 @@ from loadgen.engines.sim.completion_request import (
     parse_prompt,
     parse_request,
 )
-from loadgen.engines.sim.core_pool import CorePool
-from loadgen.engines.sim.faults import HANG, UNAVAILABLE, Faults
+from loadgen.engines.sim.engine_core import CorePool
 from loadgen.engines.sim.generate_format import GenerateWriter, as_completion
-from loadgen.engines.sim.settings import SimSettings
-from loadgen.engines.sim.tokenizer import SimTokenizer
-from loadgen.engines.sim.vocabulary import TOKENIZER
+from loadgen.engines.sim.settings import HANG, UNAVAILABLE, Faults, SimSettings
+from loadgen.engines.sim.tokenizer import TOKENIZER, SimTokenizer
 from loadgen.version import __version__
 
 MakePooled = Callable[[dict[str, Any], Client, SimSettings, str, int], Answer]

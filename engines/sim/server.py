@@ -5,20 +5,18 @@ import contextlib
 import gc
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Sequence
 
 import uvloop
 
 from loadgen.engines.sim.api import Api
-from loadgen.engines.sim.command_line import read
 from loadgen.engines.sim.connection import Connection
-from loadgen.engines.sim.core_pool import CorePool
 from loadgen.engines.sim.deployment import StartFailed
-from loadgen.engines.sim.faults import Faults, leave_orphan, log_of
-from loadgen.engines.sim.settings import SimSettings
-from loadgen.engines.sim.tokenizer import SimTokenizer
-from loadgen.engines.sim.vocabulary import TOKENIZER
+from loadgen.engines.sim.engine_core import CorePool
+from loadgen.engines.sim.settings import Faults, SimSettings, log_of, read
+from loadgen.engines.sim.tokenizer import TOKENIZER, SimTokenizer
 from loadgen.errors import BadInput, EngineError
 from loadgen.util import garbage_collection
 
@@ -78,6 +76,12 @@ async def _listen(settings: SimSettings, api: Api) -> asyncio.Server:
         raise EngineError(
             f"cannot listen on {settings.host}:{settings.port}: {reason}; give another --host or --port (0: a free one)"
         ) from error
+
+
+def leave_orphan() -> int:
+    """Start a process that sleeps for ever and is never stopped; return its id."""
+    sleep = "import signal; signal.pause()"
+    return subprocess.Popen([sys.executable, "-S", "-c", sleep], start_new_session=True).pid
 
 
 def noise_seed() -> dict[str, int]:
