@@ -10,42 +10,13 @@ import orjson
 
 from loadgen.engines.sim.api_format import CHAT, COMPLETION, ApiFormat
 from loadgen.engines.sim.emit import count_tokens
+from loadgen.engines.sim.http1 import RequestError
 from loadgen.engines.sim.prefix_cache import block_names
 from loadgen.engines.sim.settings import PRIORITY, SimSettings
 from loadgen.engines.sim.tokenizer import pieces
 
 COMPLETION_TOKENS = 16  # the limit of a completion that names none, by the API's definition
 CHAT_TOKENS = 128  # length of a chat's answer without a limit
-
-
-class ApiError(Exception):
-    """A request that is answered with an error object of the API.
-
-    Args:
-        status: The HTTP status.
-        message: One line for the user.
-        param: The field at fault.
-        kind: The error class, with vLLM's name.
-        retry_after_s: When the client may ask again, s; 0: not said.
-    """
-
-    def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        param: str | None = None,
-        kind: str = "BadRequestError",
-        retry_after_s: int = 0,
-    ) -> None:
-        super().__init__(message)
-        self.status, self.message, self.param, self.kind = status, message, param, kind
-        self.retry_after_s = retry_after_s
-
-    def json(self) -> bytes:
-        """Return the response's body."""
-        error = {"message": self.message, "type": self.kind, "param": self.param, "code": self.status}
-        return orjson.dumps({"error": error})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,31 +49,16 @@ class CompletionRequest:
     priority: int = 0
 
 
-def parse_json(body: bytes) -> dict[str, Any]:
-    """Return the request's object.
-
-    Raises:
-        ApiError: The body is not JSON, or not an object.
-    """
-    try:
-        value = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise ApiError(400, f"JSON decode error: {error}", param="body", kind="Bad Request") from None
-    if not isinstance(value, dict):
-        raise ApiError(400, "the body must be a JSON object", param="body", kind="Bad Request")
-    return value
-
-
 def check_model(body: dict[str, Any], served: Sequence[str]) -> None:
     """Check the model's name.
 
     Raises:
-        ApiError: The model is not served; the status is 404.
+        RequestError: The model is not served; the status is 404.
     """
     model = body.get("model", served[0])
     if model not in served:
         message = f"The model `{model}` does not exist. Valid aliases: {', '.join(served)}."
-        raise ApiError(404, message, param="model", kind="NotFoundError")
+        raise RequestError(404, message, param="model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +95,7 @@ def parse_chat(body: dict[str, Any]) -> Prompt:
     """Return the texts and images of a chat's messages. A call of a tool is a text: its JSON."""
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
-        raise ApiError(400, "messages must be a list with at least one message", param="messages")
+        raise RequestError(400, "messages must be a list with at least one message", param="messages")
     chat = Prompt(is_chat=True)
     for message in messages:
         content, calls = (
@@ -153,7 +109,7 @@ def parse_chat(body: dict[str, Any]) -> Prompt:
             found = _image_url(part) if is_image else part.get("text") if isinstance(part, dict) else None
             if not isinstance(found, str):
                 message_form = "each message must be an object with text, or parts of text and images, as content"
-                raise ApiError(400, message_form, param="messages")
+                raise RequestError(400, message_form, param="messages")
             (chat.images if is_image else chat.texts).append(found)
     return chat
 
@@ -172,7 +128,7 @@ def parse_prompt(body: dict[str, Any]) -> Prompt:
         return Prompt(texts=[prompt])
     if isinstance(prompt, list) and all(type(token) is int for token in prompt):
         return Prompt(ids=prompt)
-    raise ApiError(400, "prompt must be one text or one list of token ids", param="prompt")
+    raise RequestError(400, "prompt must be one text or one list of token ids", param="prompt")
 
 
 def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, seed: int) -> CompletionRequest:
@@ -182,7 +138,7 @@ def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, s
     tokens = prompt.count(settings)
     options = body.get("stream_options")
     if options is not None and not isinstance(options, dict):
-        raise ApiError(400, "stream_options must be an object", param="stream_options")
+        raise RequestError(400, "stream_options must be an object", param="stream_options")
     request_seed = _integer(body, "seed")
     seed = (seed if request_seed is None else request_seed) % 2**64
     limit = _token_limit(body, api, tokens, settings.max_model_len)
@@ -211,7 +167,7 @@ def _priority(body: dict[str, Any], settings: SimSettings) -> int:
     priority = _integer(body, "priority") or 0
     if priority and settings.scheduling_policy != PRIORITY:
         problem = f"Got priority {priority} but Priority scheduling is not enabled."
-        raise ApiError(400, f"{problem} Start the server with --scheduling-policy priority.", param="priority")
+        raise RequestError(400, f"{problem} Start the server with --scheduling-policy priority.", param="priority")
     return priority
 
 
@@ -224,14 +180,14 @@ def _token_limit(body: dict[str, Any], api: ApiFormat, tokens: int, max_model_le
     if limit is None and api is COMPLETION:
         limit = COMPLETION_TOKENS
     if tokens == 0:
-        raise ApiError(400, "the prompt is empty; send at least one token", param="input_tokens")
+        raise RequestError(400, "the prompt is empty; send at least one token", param="input_tokens")
     window = f"This model's maximum context length is {max_model_len} tokens"
     if tokens >= max_model_len:
         message = f"{window}, but the prompt alone has {tokens}. Send a shorter prompt."
-        raise ApiError(400, message, param="input_tokens")
+        raise RequestError(400, message, param="input_tokens")
     if limit is not None and tokens + limit > max_model_len:
         message = f"{window}, but the prompt has {tokens} and {param}={limit} asks for more than the rest. Lower one."
-        raise ApiError(400, message, param=param)
+        raise RequestError(400, message, param=param)
     return limit
 
 
@@ -254,12 +210,12 @@ def _integer(body: dict[str, Any], param: str, least: int | None = None) -> int 
         return None
     if type(value) is not int or (least is not None and value < least):
         wanted = "an integer" if least is None else f"an integer of at least {least}"
-        raise ApiError(400, f"{param} must be {wanted}, got {value!r}", param=param)
+        raise RequestError(400, f"{param} must be {wanted}, got {value!r}", param=param)
     return value
 
 
 def _flag(body: dict[str, Any], param: str) -> bool:
     value = body.get(param)
     if value is not None and not isinstance(value, bool):
-        raise ApiError(400, f"{param} must be true or false, got {value!r}", param=param)
+        raise RequestError(400, f"{param} must be true or false, got {value!r}", param=param)
     return bool(value)

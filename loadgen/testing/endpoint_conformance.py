@@ -25,7 +25,8 @@ from loadgen.core.dialect_scan import DialectScanner
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk
+from loadgen.engines.sim.http1 import LAST_CHUNK, chunk
+from loadgen.testing.replies import STREAM
 from loadgen.workload.endpoints.api import Api
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target

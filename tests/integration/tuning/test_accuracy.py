@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from loadgen.config.settings import RunSettings
-from loadgen.testing.replies import whole
-from loadgen.testing.request import Request
+from loadgen.engines.sim.http1 import Request, whole
 from loadgen.tuning.execute import accuracy
 from loadgen.tuning.execute.accuracy import TOGETHER, answers
 from loadgen.tuning.execute.trial import Answers

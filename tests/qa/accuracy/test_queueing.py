@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from loadgen.testing.pace import Pace
+from loadgen.testing.metronome import Pace
 from loadgen.testing.process import Process
 from tests.qa.accuracy.measuring import Finding, Int64s, Watch, best_of, compared, ms
 
