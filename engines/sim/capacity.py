@@ -31,7 +31,10 @@ class Forecast:
 class _Steps:
     """Lengths of steps, ns: `rest + spared` without prompts, `rest + k * prompt` with k prompts.
 
-    `spared` is the time that reading the weights takes beyond the computation of a step without prompts.
+    Attributes:
+        rest: Length without what follows.
+        prompt: Additional length for each prompt.
+        spared: Time that reading the weights takes beyond the computation of a step without prompts.
     """
 
     rest: float
@@ -50,7 +53,13 @@ class _Steps:
 
 
 def capacity_per_s(settings: SimSettings, prompt_tokens: int, output_tokens: int) -> float:
-    """Return the maximum rate that the server sustains, requests/s: as many sequences run as fit at once."""
+    """Return the maximum rate that the server sustains, requests/s: as many sequences run as fit at once.
+
+    Args:
+        settings: Settings of the server.
+        prompt_tokens: Prompt tokens of each request.
+        output_tokens: Output tokens of each request.
+    """
     # Each request takes part in `steps` steps, with `batched` tokens in each.
     steps = output_tokens - 1 + math.ceil(prompt_tokens / settings.max_num_batched_tokens)
     batched = (prompt_tokens + output_tokens - 1) / steps
@@ -89,12 +98,16 @@ def forecast(settings: SimSettings, rate_per_s: float, prompt_tokens: int, outpu
         running = rate * step_ns * output_tokens
         if abs(step_ns - before) <= TOLERANCE * step_ns:
             break
-    busy = 1 - math.exp(-running)
-    seen_ns = _square(lengths, rate, step_ns, without) / step_ns  # mean length of the step that an arrival falls into
-    wait_ns = busy * seen_ns * (0.5 + rate * lengths.prompt)
-    ttft_ns = settings.frontend_ms * 1e6 + wait_ns + lengths.rest + lengths.prompt
-    own = settings.costs.duration_ns(0, 1, prompt_tokens + output_tokens / 2) - settings.costs.duration_ns(0, 0, 0)
-    return Forecast(ttft_ns / 1e6, (step_ns + own) / 1e6, running)
+    # The mean square of the step lengths; a step's number of prompts is Poisson, given the step before.
+    rest, prompt, spared = lengths.rest, lengths.prompt, lengths.spared
+    mixed = 2 * rest * (prompt * rate * step_ns + spared * without)
+    square = (rest**2 + prompt**2 * rate * step_ns + spared**2 * without + mixed) / (1 - (rate * prompt) ** 2)
+    step_met_ns = square / step_ns  # mean length of the step that an arrival falls into
+    wait_ns = (1 - math.exp(-running)) * step_met_ns * (0.5 + rate * prompt)
+    ttft_ns = settings.frontend_ms * 1e6 + wait_ns + rest + prompt
+    costs = settings.costs
+    decode_ns = costs.duration_ns(0, 1, prompt_tokens + output_tokens / 2) - costs.duration_ns(0, 0, 0)
+    return Forecast(ttft_ns / 1e6, (step_ns + decode_ns) / 1e6, running)
 
 
 def _without_prompts(lengths: _Steps, rate: float) -> float:
@@ -113,11 +126,3 @@ def _without_prompts(lengths: _Steps, rate: float) -> float:
         if lengths.prompt == 0:
             break
     return product / (1 - total)
-
-
-def _square(lengths: _Steps, rate: float, step_ns: float, without: float) -> float:
-    """Return the mean square of the step lengths; a step's number of prompts is Poisson, given the step before."""
-    rest, prompt, spared = lengths.rest, lengths.prompt, lengths.spared
-    mixed = 2 * rest * (prompt * rate * step_ns + spared * without)
-    known = rest**2 + prompt**2 * rate * step_ns + spared**2 * without + mixed
-    return known / (1 - (rate * prompt) ** 2)

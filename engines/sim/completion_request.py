@@ -32,6 +32,7 @@ class CompletionRequest:
         stream: Whether tokens are sent as they come.
         include_usage: Whether the stream ends with the token counts.
         continuous_usage: Whether every event has the token counts.
+        tokens_per_event: Number of tokens in one event.
         blocks: Names of the prompt's blocks for the prefix cache; None if it is off.
         priority: A lower number is served earlier.
     """
@@ -63,9 +64,10 @@ def check_model(body: dict[str, Any], served: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a request asks about.
+    """The prompt of a request.
 
     Attributes:
+        texts: Its texts.
         ids: The ids of its tokens, if it is given by them.
         images: The addresses of its images.
         is_chat: Whether it has the tokens of the chat template, too.
@@ -78,8 +80,9 @@ class Prompt:
 
     def count(self, settings: SimSettings) -> int:
         """Return the number of its tokens."""
-        given = len(self.ids) + settings.image_tokens * len(self.images)
-        return given + settings.chat_template_tokens * self.is_chat + sum(map(count_tokens, self.texts))
+        template = settings.chat_template_tokens if self.is_chat else 0
+        images = settings.image_tokens * len(self.images)
+        return template + images + len(self.ids) + sum(map(count_tokens, self.texts))
 
     def blocks(self, settings: SimSettings, count: int) -> tuple[int, ...] | None:
         """Return the names of the blocks of its first `count` tokens; None if the prefix cache is off."""
@@ -92,7 +95,11 @@ class Prompt:
 
 
 def parse_chat(body: dict[str, Any]) -> Prompt:
-    """Return the texts and images of a chat's messages. A call of a tool is a text: its JSON."""
+    """Return the texts and images of a chat's messages. A call of a tool is a text: its JSON.
+
+    Raises:
+        RequestError: There are no messages, or one is malformed.
+    """
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise RequestError(400, "messages must be a list with at least one message", param="messages")
@@ -105,22 +112,24 @@ def parse_chat(body: dict[str, Any]) -> Prompt:
             chat.texts.append(orjson.dumps(calls).decode())
             content = content or []
         for part in content if isinstance(content, list) else [{"text": content}]:
-            is_image = isinstance(part, dict) and part.get("type") == "image_url"
-            found = _image_url(part) if is_image else part.get("text") if isinstance(part, dict) else None
-            if not isinstance(found, str):
+            fields = part if isinstance(part, dict) else {}
+            is_image = fields.get("type") == "image_url"
+            value = fields.get("image_url" if is_image else "text")
+            if is_image and isinstance(value, dict):
+                value = value.get("url")
+            if not isinstance(value, str):
                 message_form = "each message must be an object with text, or parts of text and images, as content"
                 raise RequestError(400, message_form, param="messages")
-            (chat.images if is_image else chat.texts).append(found)
+            (chat.images if is_image else chat.texts).append(value)
     return chat
 
 
-def _image_url(part: dict[str, Any]) -> object:
-    image = part.get("image_url")
-    return image.get("url") if isinstance(image, dict) else image
-
-
 def parse_prompt(body: dict[str, Any]) -> Prompt:
-    """Return the prompt of a completion."""
+    """Return the prompt of a completion; a list of one prompt is unwrapped.
+
+    Raises:
+        RequestError: The prompt is neither a text nor a list of token ids.
+    """
     prompt = body.get("prompt")
     if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str | list):
         prompt = prompt[0]
@@ -132,7 +141,17 @@ def parse_prompt(body: dict[str, Any]) -> Prompt:
 
 
 def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, seed: int) -> CompletionRequest:
-    """Return the parsed request; `seed` is used if it names none."""
+    """Return the checked request.
+
+    Args:
+        body: The JSON of the request.
+        api: The API whose rules it follows.
+        settings: Settings of the simulator.
+        seed: Seed of the answer, if the request names none.
+
+    Raises:
+        RequestError: The model is unknown, a field is invalid, or the context length is exceeded.
+    """
     check_model(body, settings.model_names)
     prompt = parse_chat(body) if api is CHAT else parse_prompt(body)
     tokens = prompt.count(settings)
@@ -209,8 +228,8 @@ def _integer(body: dict[str, Any], param: str, least: int | None = None) -> int 
     if value is None:
         return None
     if type(value) is not int or (least is not None and value < least):
-        wanted = "an integer" if least is None else f"an integer of at least {least}"
-        raise RequestError(400, f"{param} must be {wanted}, got {value!r}", param=param)
+        kind = "an integer" if least is None else f"an integer of at least {least}"
+        raise RequestError(400, f"{param} must be {kind}, got {value!r}", param=param)
     return value
 
 

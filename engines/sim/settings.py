@@ -23,7 +23,15 @@ def setting(
     choices: Sequence[str] = (),
     short: str = "",
 ) -> Any:
-    """Declare a field with its help line, its range or its choices, and a short name of its flag."""
+    """Declare a field that is a flag.
+
+    Args:
+        default: The default.
+        text: Help line of the flag.
+        minimum, maximum: Range of a number; None: it has none.
+        choices: The words that it takes; empty: any.
+        short: A short name of the flag; empty: none.
+    """
     metadata = {"help": text, "minimum": minimum, "maximum": maximum, "choices": tuple(choices), "short": short}
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -248,8 +256,8 @@ class Faults:
     def __post_init__(self) -> None:
         check(self)
         if self.fault and self.crash is None and self.fault not in (HANG, UNAVAILABLE):
-            known = ", ".join((HANG, UNAVAILABLE, *CRASHES))
-            raise BadInput("--fault", f"unknown fault {self.fault!r}", f"use one of {known}, or name a file")
+            names = ", ".join((HANG, UNAVAILABLE, *CRASHES))
+            raise BadInput("--fault", f"unknown fault {self.fault!r}", f"use one of {names}, or name a file")
 
     @property
     def crash(self) -> str | None:

@@ -28,6 +28,8 @@ from loadgen.engines.launch.blocking_http import request
 from loadgen.errors import BadInput, EngineError
 from loadgen.testing.stream import Stream, StreamFormat
 
+NO_KNOB = "no_such_knob"
+# Flags of files that are opened to write, and events of a change outside the process.
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGES = {
     *("os.chmod", "os.chown", "os.link", "os.mkdir", "os.putenv", "os.remove", "os.rename", "os.rmdir", "os.symlink"),
@@ -37,36 +39,6 @@ CHANGES = {
 
 _events: list[str] | None = None
 _hooked = False
-
-
-def side_effects(call: Callable[[], object]) -> list[str]:
-    """Return the files written, processes started, addresses used and variables set while `call` runs, by any thread.
-
-    Compiled modules raise no audit events. Calls cannot be nested.
-    """
-    global _events, _hooked
-    if not _hooked:  # a hook cannot be removed
-        sys.addaudithook(_hook)
-        _hooked = True
-    events: list[str] = []
-    _events = events
-    try:
-        call()
-    finally:
-        _events = None
-    return events
-
-
-def _hook(event: str, arguments: tuple[object, ...]) -> None:
-    if _events is None:
-        return
-    if event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITES:
-        _events.append(f"opens {arguments[0]!r} to write")
-    elif event in CHANGES:
-        _events.append(f"{event} {arguments!r}"[:200])
-
-
-NO_KNOB = "no_such_knob"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,11 +176,13 @@ class EngineAlive:
 
     def test_a_stream_has_tokens_a_finish_and_usage(self, case: Case, server: Server) -> None:
         with Stream(server.base_url, server.model, timeout_s=case.ready_s) as stream:
-            found = StreamFormat(list(stream))
-        assert found.token_events, f"no token in {found.events}"
-        assert found.finish_reason, f"no finish reason in {found.events}"
-        assert found.usage, f"no usage in {found.events}"
-        assert found.usage["completion_tokens"] >= found.token_events, f"{found.usage} for {found.token_events} texts"
+            answer = StreamFormat(list(stream))
+        assert answer.token_events, f"no token in {answer.events}"
+        assert answer.finish_reason, f"no finish reason in {answer.events}"
+        assert answer.usage, f"no usage in {answer.events}"
+        assert answer.usage["completion_tokens"] >= answer.token_events, (
+            f"{answer.usage} for {answer.token_events} texts"
+        )
 
     def test_its_caches_can_be_emptied(self, server: Server) -> None:
         server.flush()
@@ -243,6 +217,33 @@ class EngineAlive:
         except BadInput:
             return
         assert failed.crash.kind == "model_missing", str(failed)
+
+
+def side_effects(call: Callable[[], object]) -> list[str]:
+    """Return the files written, processes started, addresses used and variables set while `call` runs, by any thread.
+
+    Compiled modules raise no audit events. Calls cannot be nested.
+    """
+    global _events, _hooked
+    if not _hooked:  # a hook cannot be removed
+        sys.addaudithook(_hook)
+        _hooked = True
+    events: list[str] = []
+    _events = events
+    try:
+        call()
+    finally:
+        _events = None
+    return events
+
+
+def _hook(event: str, arguments: tuple[object, ...]) -> None:
+    if _events is None:
+        return
+    if event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITES:
+        _events.append(f"opens {arguments[0]!r} to write")
+    elif event in CHANGES:
+        _events.append(f"{event} {arguments!r}"[:200])
 
 
 def _failure(

@@ -46,11 +46,15 @@ class Truth:
 
     @classmethod
     def fetch(cls, url: str) -> "Truth":
-        """Read the truth of the server at `url`; this blocks, and keeps the server busy for a while."""
+        """Read the truth of the server at `url`; this blocks, and keeps the server busy for a while.
+
+        Raises:
+            OSError: The server does not answer.
+        """
         with urllib.request.urlopen(f"{url}/truth", timeout=FETCH_S) as reply:
-            found = np.load(io.BytesIO(reply.read()), allow_pickle=False)
-        held_back, busy_share = found["about"].tolist()
-        columns = {name: found[name] for name in ("id", "arrival_ns", "starts", "plan_ns", "write_ns", "written_ns")}
+            file = np.load(io.BytesIO(reply.read()), allow_pickle=False)
+        held_back, busy_share = file["about"].tolist()
+        columns = {name: file[name] for name in ("id", "arrival_ns", "starts", "plan_ns", "write_ns", "written_ns")}
         return cls(**columns, held_back=int(held_back), busy_share=busy_share)
 
     @staticmethod
@@ -61,7 +65,7 @@ class Truth:
     @property
     def number(self) -> Int64s:
         """The number at the end of each request's id: its index within a run of loadgen; shape (requests,)."""
-        return np.array([int(each.rpartition(b"-")[2]) for each in self.id.tolist()], dtype=np.int64)
+        return np.array([int(request_id.rpartition(b"-")[2]) for request_id in self.id.tolist()], dtype=np.int64)
 
     @cached_property
     def late_ns(self) -> Int64s:
@@ -98,7 +102,14 @@ class Ledger:
         written_ns: Int64s,
         held_back: int,
     ) -> None:
-        """Add an answer that has ended."""
+        """Add an answer that has ended.
+
+        Args:
+            request_id: X-Request-Id of the request.
+            arrival_ns: When its last byte was read.
+            plan_ns, write_ns, written_ns: Times of its tokens, as in `Truth`; shape (tokens,).
+            held_back: Number of writes that the socket did not accept at once.
+        """
         self._ids.append(request_id)
         self._arrivals.append(arrival_ns)
         self._counts.append(len(plan_ns))
