@@ -32,7 +32,8 @@ class Answer(Sequence):
     def __init__(self, client: ServerConnection, request: CompletionRequest) -> None:
         blocks = request.blocks or ()
         super().__init__(request.prompt_tokens, request.output_tokens, blocks=blocks, priority=request.priority)
-        self.client, self.request = client, request
+        self.client = client
+        self.request = request
         self.stream: emit.Stream | None = None
         self.arrival_ns = self.core = 0
 
@@ -79,7 +80,8 @@ class TextAnswer(Answer):
         self, client: ServerConnection, request: CompletionRequest, writer: ResponseWriter, words: emit.Words
     ) -> None:
         super().__init__(client, request)
-        self.writer, self.words = writer, words
+        self.writer = writer
+        self.words = words
 
 
 class StreamedAnswer(TextAnswer):
@@ -106,7 +108,8 @@ class StreamedAnswer(TextAnswer):
         own for it. An answer that ends by itself has the reason in an event without text, since the token that stops an
         engine has no text.
         """
-        request, writer = self.request, self.writer
+        request = self.request
+        writer = self.writer
         usage = self.usage
         before = self._opening() if self.generated == 1 else b""
         tail = None
@@ -143,7 +146,8 @@ class WholeAnswer(TextAnswer):
 
     def finish(self) -> None:
         """Send the response."""
-        request, usage = self.request, self.usage
+        request = self.request
+        usage = self.usage
         reasoning_tokens = usage.reasoning_tokens
         reasoning = self.words.text(request.seed, reasoning_tokens) if reasoning_tokens else None
         content = self.words.text(request.seed, self.generated - reasoning_tokens, skip=reasoning_tokens)

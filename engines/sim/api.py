@@ -57,9 +57,13 @@ class Api:
     def __init__(self, settings: SimSettings, faults: Faults, cores: CorePool, tokenizer: SimTokenizer) -> None:
         self.cores = cores
         self.state: Literal["ready", "loading", "unavailable", "silent"] = "ready"
-        self._settings, self._faults, self._tokenizer = settings, faults, tokenizer
+        self._settings = settings
+        self._faults = faults
+        self._tokenizer = tokenizer
         self._model = orjson.dumps(settings.served_model_name).decode()
-        self._started, self._run_id, self._requests = int(time.time()), os.urandom(4).hex(), 0
+        self._started = int(time.time())
+        self._run_id = os.urandom(4).hex()
+        self._requests = 0
         self._routes: dict[str, tuple[str, Callable[[Request, ServerConnection], Answer | None]]] = {
             **{path: ("POST", partial(self._complete, writer)) for path, writer in COMPLETIONS_AT.items()},
             **{path: ("POST", partial(self._pool, make)) for path, make in POOLED_AT.items()},

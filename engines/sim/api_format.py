@@ -121,7 +121,10 @@ class ResponseWriter:
     counts_at_end = False
 
     def __init__(self, answer_id: str, created: int, model: str, reason: str) -> None:
-        self._answer_id, self._created, self._model, self._reason = answer_id, created, model, reason
+        self._answer_id = answer_id
+        self._created = created
+        self._model = model
+        self._reason = reason
         self._id = self.api.id_prefix + answer_id
         self._opening = (
             f'data: {{"id":"{self._id}","object":"{self.api.part}","created":{created},"model":{model},"choices":['

@@ -165,7 +165,8 @@ def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, s
     output_tokens = settings.max_model_len - tokens if limit is None else limit
     finish_reason = "length"
     if end is not None and end < output_tokens:
-        output_tokens, finish_reason = end, "stop"
+        output_tokens = end
+        finish_reason = "stop"
     return CompletionRequest(
         prompt_tokens=tokens,
         output_tokens=output_tokens,

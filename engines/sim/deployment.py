@@ -154,7 +154,10 @@ class Deployment:
 
     def step_costs(self) -> StepCosts:
         """Return the costs of an engine step: one batch, or one batch in each stage of a pipeline."""
-        gpu, model, shared, stages = self.gpu, self.model, self.tensor_parallel, self.pipeline_parallel
+        gpu = self.gpu
+        model = self.model
+        shared = self.tensor_parallel
+        stages = self.pipeline_parallel
         compute = gpu.flops * COMPUTE_SHARE * shared
         layers = compute * (gpu.flops_fp8 / gpu.flops if self.weights.fp8 and gpu.flops_fp8 else 1.0)
         read = gpu.bytes_per_s * BANDWIDTH_SHARE
@@ -182,7 +185,8 @@ class Deployment:
         Raises:
             StartFailed: The weights or the cache of one sequence do not fit.
         """
-        gpu, model = self.gpu, self.model
+        gpu = self.gpu
+        model = self.model
         activations = (
             max_num_batched_tokens * (4 * model.hidden + 2 * model.intermediate / self.tensor_parallel) * BF16_BYTES
         )
@@ -272,7 +276,8 @@ def profile_settings(settings: Mapping[str, Any], given: Mapping[str, Any]) -> d
         StartFailed: The model does not fit into the GPUs' memory.
     """
     deployed = deployment(settings)
-    gpu, costs = deployed.gpu, deployed.step_costs()
+    gpu = deployed.gpu
+    costs = deployed.step_costs()
     length = given.get("max_model_len", deployed.model.context)
     min_batch = length if given.get("enable_chunked_prefill") is False else 0
     seqs = given.get("max_num_seqs", gpu.max_num_seqs)

@@ -28,7 +28,8 @@ class EngineCore:
     def __init__(
         self, settings: SimSettings, loop: asyncio.AbstractEventLoop, metrics: Metrics, number: int = 0
     ) -> None:
-        self.metrics, self.number = metrics, number
+        self.metrics = metrics
+        self.number = number
         noise = Noise(settings.noise, settings.start_noise, settings.seed + settings.noise_seed + number)
         self.scheduler: Scheduler[Answer] = Scheduler(settings.limits, settings.costs, noise)
         self._frontend_ns = round(settings.frontend_ms * 1e6)
@@ -68,6 +69,7 @@ class EngineCore:
             self._alarm.set(self.scheduler.next_ready_ns)
 
     def _wake(self) -> None:
+        """End the step, begin the next one, and send the tokens of the step that ended."""
         step = self._step
         if step is None:
             self._begin(self.scheduler.next_ready_ns or 0)
@@ -75,18 +77,15 @@ class EngineCore:
         progress = self.scheduler.complete(step)
         self._begin(step.end_ns)
         self._count(step, progress)
-        self._deliver(progress)
-        if self._step is not None and (late_ns := now_ns() - self._step.end_ns) > 0:
-            self._step.end_ns += late_ns
-            self.metrics.step_overrun_s += late_ns / 1e9
-
-    def _deliver(self, progress: Progress[Answer]) -> None:
         emit([answer.stream for answer in progress.continued])
         for answer in progress.finished:
             answer.finish()
             self._count_cut(answer)
         for answer in progress.started:
             answer.start()
+        if self._step is not None and (late_ns := now_ns() - self._step.end_ns) > 0:
+            self._step.end_ns += late_ns
+            self.metrics.step_overrun_s += late_ns / 1e9
 
     def _count(self, step: Step[Answer], progress: Progress[Answer]) -> None:
         metrics = self.metrics
@@ -100,7 +99,8 @@ class EngineCore:
             if answer.generated == 1:
                 self._count_first(answer, step.end_ns)
             metrics.finished[answer.request.finish_reason] += 1
-            metrics.generation_tokens += answer.generates
+            if answer.generates:
+                metrics.generation_tokens += 1
             metrics.request_generation_tokens.observe(answer.generated if answer.generates else 0)
             metrics.e2el_s.observe((step.end_ns - answer.arrival_ns) / 1e9)
 
@@ -175,7 +175,8 @@ class Noise:
     """
 
     def __init__(self, step: float, start: float, seed: int) -> None:
-        self._draw, self._step = random.Random(seed), step
+        self._draw = random.Random(seed)
+        self._step = step
         self._start = self._factor(start)
 
     def __call__(self) -> float:

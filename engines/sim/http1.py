@@ -18,7 +18,8 @@ LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")  # of an a
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
-JSON, BINARY = "application/json", "application/octet-stream"
+JSON = "application/json"
+BINARY = "application/octet-stream"
 PHRASES = {status.value: status.phrase for status in http.HTTPStatus} | {413: "Content Too Large"}
 # Error classes with vLLM's names; those of other statuses are bad requests.
 KINDS = {
@@ -82,8 +83,11 @@ class RequestError(Exception):
         self, status: int, message: str, *, param: str | None = None, kind: str = "", retry_after_s: int = 0
     ) -> None:
         super().__init__(message)
-        self.status, self.message, self.param = status, message, param
-        self.kind, self.retry_after_s = kind, retry_after_s
+        self.status = status
+        self.message = message
+        self.param = param
+        self.kind = kind
+        self.retry_after_s = retry_after_s
 
 
 @dataclass
@@ -223,7 +227,8 @@ class RequestReader:
         body = bytes(self._buffer[: self._body_bytes])
         del self._buffer[: self._body_bytes]
         method, path, head, headers = self._head
-        self._head, self.continue_wanted = None, False
+        self._head = None
+        self.continue_wanted = False
         return Request(method, path, head, headers, body, arrival_ns)
 
     def _read_head(self) -> bool:

@@ -69,7 +69,8 @@ class Batch:
         self, client: ServerConnection, requests: list[CompletionRequest], head: dict[str, Any], results: bytes
     ) -> None:
         self.client: ServerConnection | None = client
-        self._head, self._results = head, results
+        self._head = head
+        self._results = results
         self.sequences = tuple(PooledAnswer(self, client, request) for request in requests)
         self._left = len(requests)
 

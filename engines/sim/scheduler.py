@@ -205,7 +205,9 @@ class Scheduler(Generic[S]):
     """
 
     def __init__(self, limits: Limits, costs: StepCosts, noise: Callable[[], float] = no_noise) -> None:
-        self.limits, self.costs, self._noise = limits, costs, noise
+        self.limits = limits
+        self.costs = costs
+        self._noise = noise
         self.kv_tokens = self.preemptions = 0
         self.cache = PrefixCache()
         self._shared_extra = 0  # tokens of shared blocks, counted once for each user after the first
@@ -278,7 +280,8 @@ class Scheduler(Generic[S]):
     def complete(self, step: Step[S]) -> Progress[S]:
         """Add the tokens of the planned step to its sequences, and remove the finished ones."""
         progress: Progress[S] = Progress()
-        continued, finished = progress.continued.append, progress.finished.append
+        continued = progress.continued.append
+        finished = progress.finished.append
         for sequence in self._decoding:
             sequence.generated += 1
             (continued if sequence.generated < sequence.output_tokens else finished)(sequence)

@@ -48,8 +48,11 @@ def check(settings: Any) -> None:
         BadInput: A number is out of range, or a word is not one of the choices.
     """
     for field in dataclasses.fields(settings):
-        value, about = getattr(settings, field.name), field.metadata
-        minimum, maximum, choices = about["minimum"], about["maximum"], about["choices"]
+        value = getattr(settings, field.name)
+        about = field.metadata
+        minimum = about["minimum"]
+        maximum = about["maximum"]
+        choices = about["choices"]
         if minimum is not None and not (minimum <= value <= maximum and value < math.inf):
             bounds = f"{minimum} or more" if maximum == math.inf else f"{minimum} to {maximum}"
             raise BadInput(flag(field.name), f"{value} is out of range", f"give {bounds}")
@@ -212,7 +215,8 @@ class SimSettings:
         return StepCosts(**{coefficient: getattr(self, name) * unit_ns for name, (coefficient, unit_ns) in costs})
 
 
-HANG, UNAVAILABLE = "hang", "unavailable"
+HANG = "hang"
+UNAVAILABLE = "unavailable"
 # Messages of vLLM and its libraries; the keys are kinds of `loadgen.engines.launch.crash_cause`.
 CRASHES = {
     "oom": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
@@ -270,7 +274,8 @@ class Faults:
 
 def log_of(cause: str) -> str:
     """Return the end of vLLM's log after an exception in its engine core: the cause, then its wrapper."""
-    core, server = "(EngineCore_DP0 pid=2) ERROR 01-01 00:00:00 [core.py:708]", "(APIServer pid=1)"
+    core = "(EngineCore_DP0 pid=2) ERROR 01-01 00:00:00 [core.py:708]"
+    server = "(APIServer pid=1)"
     return (
         f"{core} EngineCore failed to start.\n{core} Traceback (maximum recent call last):\n{core} {cause}\n"
         f"{server} RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {{}}\n"

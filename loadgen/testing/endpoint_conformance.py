@@ -64,7 +64,8 @@ class Case:
     def record(self, events: Iterable[bytes], api: Api | None = None) -> Record:
         """Return what the compiled reader says of a response whose body comes in these parts, one each ms."""
         dialect = (api or self.api).dialect
-        response, record = Response(None if dialect is None else DialectScanner(dialect)), Record(due=1)
+        response = Response(None if dialect is None else DialectScanner(dialect))
+        record = Record(due=1)
         record.keeps_text = True
         response.begin(record)
         for number, part in enumerate([STREAM, *map(chunk, events), LAST_CHUNK], 1):

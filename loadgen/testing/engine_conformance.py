@@ -87,7 +87,8 @@ class EngineOnPaper:
         assert name.split() == [name], f"{name!r} has spaces"
 
     def test_the_same_question_has_the_same_launch(self, case: Case, tmp_path: Path) -> None:
-        first, second = case.launch(tmp_path), case.launch(tmp_path)
+        first = case.launch(tmp_path)
+        second = case.launch(tmp_path)
         assert first == second, "two launches of the same model at the same place differ"
 
     def test_it_answers_where_it_is_placed(self, case: Case, tmp_path: Path) -> None:
@@ -271,9 +272,12 @@ class _PortTaken:
     """An engine whose port is taken by another server between its reservation and the start."""
 
     def __init__(self, engine: Engine, stranger: socket.socket) -> None:
-        self._engine, self._stranger = engine, stranger
-        self.name, self.probes = engine.name, engine.probes
-        self.version, self.knobs = engine.version, engine.knobs
+        self._engine = engine
+        self._stranger = stranger
+        self.name = engine.name
+        self.probes = engine.probes
+        self.version = engine.version
+        self.knobs = engine.knobs
 
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
         self._stranger.bind((place.host, place.port))

@@ -31,7 +31,9 @@ from loadgen.testing.truth import Int64s, Ledger
 from loadgen.util.clock import Alarm
 
 NS_PER_MS = 1_000_000
-SLOW_SHARE, SLOW_FACTOR = 0.1, 10.0  # bimodal: one time in ten is ten times as long as the others
+# bimodal: one time in ten is ten times as long as the others
+SLOW_SHARE = 0.1
+SLOW_FACTOR = 10.0
 MAX_MS = 3_600_000.0
 
 Draw = Callable[[np.random.Generator, float, int], NDArray[np.float64]]
@@ -125,7 +127,8 @@ class Metronome:
     """
 
     def __init__(self, pace: Pace, tokens: int) -> None:
-        self.pace, self.tokens = pace, tokens
+        self.pace = pace
+        self.tokens = tokens
         self.ledger = Ledger()
         self._ticker = Ticker(self._ended)
         self._alarm = Alarm(asyncio.get_running_loop(), self._tick)
@@ -232,7 +235,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=defaults.seed, help="seed of all times")
     server_main.add_tokens(parser)
     flags = vars(parser.parse_args(argv))
-    host, port, tokens = flags.pop("host"), flags.pop("port"), flags.pop("tokens")
+    host = flags.pop("host")
+    port = flags.pop("port")
+    tokens = flags.pop("tokens")
     pace = Pace(**flags).checked()
     shared = functools.cache(lambda: Metronome(pace, tokens))  # created in the loop, by the first connection
     return server_main.run(lambda: Connection(shared()), host, port)

@@ -35,7 +35,8 @@ class Replay:
     """
 
     def __init__(self, recording: Recording, speed: float = 1.0) -> None:
-        self._recording, self._speed = recording, speed
+        self._recording = recording
+        self._speed = speed
         self._by_index = {response.index: response for response in recording.responses}
         self._in_turn = itertools.cycle(recording.responses)
         self.model = recording.model
@@ -45,8 +46,8 @@ class Replay:
         """Yield the steps of the response to a request, each with the time when it is due (CLOCK_MONOTONIC, ns)."""
         response = self.choose(request)
         steps: list[Step] = [*response.reads, (response.ended_ns, response.end)]
-        for at_ns, what in steps:
-            yield request.arrival_ns + round(at_ns / self._speed), what
+        for at_ns, part in steps:
+            yield request.arrival_ns + round(at_ns / self._speed), part
 
     def choose(self, request: Request) -> CapturedResponse:
         """Return the response to a request; indexes after the last one start over."""
@@ -76,20 +77,20 @@ class Connection(ServerConnection):
                 raise RequestError(404, "a replay only answers POST")
 
     def _await_step(self) -> None:
-        due_ns, what = next(self._steps)
-        self._replay.calls.add(due_ns, lambda: self._take(what))
+        due_ns, part = next(self._steps)
+        self._replay.calls.add(due_ns, lambda: self._take(part))
 
-    def _take(self, what: bytes | End) -> None:
+    def _take(self, part: bytes | End) -> None:
         if self.transport.is_closing():
             return
-        if isinstance(what, bytes):
-            self.transport.write(what)
+        if isinstance(part, bytes):
+            self.transport.write(part)
             self._await_step()
-        elif what is End.RESPONSE:
+        elif part is End.RESPONSE:
             self.finish()
-        elif what is End.EOF:
+        elif part is End.EOF:
             self.transport.close()
-        elif what is End.RESET:
+        elif part is End.RESET:
             self.reset()
         # After End.CLIENT nothing more follows: the client ends the connection.
 

@@ -42,7 +42,8 @@ class Connection(ServerConnection):
 
     def __init__(self, answer: Callable[[int], list[bytes]], tokens: int) -> None:
         super().__init__()
-        self._answer, self._tokens = answer, tokens
+        self._answer = answer
+        self._tokens = tokens
 
     def handle(self, request: Request) -> None:
         """Answer a request."""

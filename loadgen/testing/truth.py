@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-LATE_NS, LATE_SHARE = 1_000_000, 0.01
+LATE_NS = 1_000_000
+LATE_SHARE = 0.01
 FETCH_S = 60.0
 
 Int64s = NDArray[np.int64]
@@ -88,8 +89,11 @@ class Ledger:
     def forget(self) -> None:
         """Remove all answers."""
         self._ids: list[bytes] = []
-        self._arrivals, self._counts = array("q"), array("q")
-        self._plan, self._writes, self._written = bytearray(), bytearray(), bytearray()
+        self._arrivals = array("q")
+        self._counts = array("q")
+        self._plan = bytearray()
+        self._writes = bytearray()
+        self._written = bytearray()
         self._held_back = 0
         self._since = time.monotonic(), time.thread_time()
 
@@ -120,7 +124,8 @@ class Ledger:
 
     def to_npz(self) -> bytes:
         """Return the file that `Truth.fetch` reads."""
-        wall_s, cpu_s = time.monotonic() - self._since[0], time.thread_time() - self._since[1]
+        wall_s = time.monotonic() - self._since[0]
+        cpu_s = time.thread_time() - self._since[1]
         file = io.BytesIO()
         np.savez(
             file,

@@ -154,7 +154,8 @@ def usage_absent(request: Request) -> Steps:
 @fault
 def many_tokens(request: Request, tokens: int = 3) -> Steps:
     """Answers well, NUMBER tokens in each event."""
-    answer, size = GoodAnswer.to(request), max(1, tokens)
+    answer = GoodAnswer.to(request)
+    size = max(1, tokens)
     groups = [min(size, request.tokens - start) for start in range(0, request.tokens, size)]
     return streaming(
         answer.role, *(delta(content=" word" * group) for group in groups), answer.finish, answer.usage, DONE
