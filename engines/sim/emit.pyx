@@ -140,7 +140,6 @@ cdef class Words:
 
     def __init__(self, words):
         words = list(words)
-        # A list, since the class of a generator would be a fifth of this module.
         if not words or not all([word.isascii() and word.isalpha() for word in words]):
             raise ValueError("words: each must be ASCII letters only, and there must be one")
         self.count = len(words)

@@ -11,7 +11,8 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
 from loadgen.core.stamped_connection import Connection
-from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk, delta
+from loadgen.engines.sim.http1 import LAST_CHUNK, chunk
+from loadgen.testing.replies import STREAM, delta
 from tests.helpers.response_bytes import answer, streamed
 from tests.helpers.tls_session import TlsSession
 

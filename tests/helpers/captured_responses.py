@@ -14,7 +14,7 @@ from loadgen.core.dialect_scan import DialectScanner
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from loadgen.testing.replies import LAST_CHUNK
+from loadgen.engines.sim.http1 import LAST_CHUNK
 from loadgen.workload import endpoints
 from loadgen.workload.endpoints import Api
 from tests.helpers.response_bytes import chunked

@@ -11,12 +11,12 @@ import pytest
 
 from loadgen.client import capture_file
 from loadgen.core.outcome import Outcome
+from loadgen.engines.sim.http1 import Request
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.runner.job import Job
 from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.server import request_targets
 from loadgen.testing.faulty import HEADER, Faulty, serving
-from loadgen.testing.request import Request
 from tests.helpers.fault_runs import carried_out, job, recorded, run
 from tests.helpers.scripted_server import GOOD, chatting
 from tests.helpers.scripted_server import serving as scripted

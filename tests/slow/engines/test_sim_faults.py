@@ -11,7 +11,7 @@ from loadgen.engines import EngineFailed, Launcher, Server
 from loadgen.engines.kinds.simulator import engine
 from loadgen.engines.launch.blocking_http import request
 from loadgen.engines.launch.crash_cause import DETERMINISTIC
-from loadgen.engines.sim.faults import CRASHES, Faults
+from loadgen.engines.sim.settings import CRASHES, Faults
 from loadgen.errors import BadInput, Unreachable
 from loadgen.testing.stream import Stream
 from tests.helpers.fake_engine import gone, is_answered, wait_until

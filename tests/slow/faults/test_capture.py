@@ -11,8 +11,8 @@ import pytest
 
 from loadgen.client import capture_file
 from loadgen.client.capture_file import CapturedResponse, End
+from loadgen.engines.sim.connection import NO_LINGER
 from loadgen.testing.process import Process
-from loadgen.testing.server_connection import NO_LINGER
 from tests.helpers.fault_runs import job, recorded, run
 from tests.helpers.response_bytes import HEAD, answer, chunked, delta, event, streamed, usage
 from tests.helpers.scripted_server import GOOD, answering, read_request, serving

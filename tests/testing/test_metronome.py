@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.testing.pace import SHAPES, Pace
+from loadgen.testing.metronome import SHAPES, Pace
 
 MS = 1_000_000
 

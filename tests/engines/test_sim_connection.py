@@ -5,9 +5,8 @@ import json
 
 import pytest
 
-from loadgen.engines.sim.http1 import MAX_HEAD_BYTES, RequestReader
-from loadgen.testing.request import Request
-from loadgen.testing.server_connection import ServerConnection
+from loadgen.engines.sim.connection import ServerConnection
+from loadgen.engines.sim.http1 import MAX_HEAD_BYTES, Request, RequestReader
 
 RAW = b"POST /path?query HTTP/1.1\r\nHost: x\r\nx-request-ID: run-12\r\nContent-length: 4\r\n\r\nbody"
 
@@ -62,7 +61,7 @@ def test_headers_may_be_missing() -> None:
     [(b"run-12", 12), (b"loadgen-4f2a-0", 0), (b"7", 7), (b"run-x", None), (b"", None), (b"a7", None)],
 )
 def test_the_number_after_the_last_hyphen_of_an_id_is_the_index(sent: bytes, index: int | None) -> None:
-    reader = RequestReader(Request)
+    reader = RequestReader()
     reader.feed(b"GET / HTTP/1.1\r\nX-Request-Id: %b\r\n\r\n" % sent)
     request = reader.next_request()
     assert request is not None
