@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from loadgen.engines.kinds.engine import Probes
-from loadgen.engines.launch.blocking_http import HttpResponse, request
 from loadgen.errors import EngineError, Unreachable
+from loadgen.util.http_client import Reply, request
 
 HEALTH_S = 5.0
 # A healthy server that answers with one of these statuses will not change its mind.
@@ -19,7 +19,7 @@ POOLED: dict[str, dict[str, Any]] = {
     "/rerank": {"query": "Hello", "documents": ["Hello"]},
 }
 
-Ask = Callable[[str, Any], HttpResponse]  # POSTs a body to a URL
+Ask = Callable[[str, Any], Reply]  # POSTs a body to a URL
 
 
 class NoNetwork(EngineError):
@@ -90,7 +90,7 @@ def readiness_problem(
     return None
 
 
-def _request_token(ask: Ask, base_url: str, model: str, chat: bool | None) -> HttpResponse:
+def _request_token(ask: Ask, base_url: str, model: str, chat: bool | None) -> Reply:
     fields: dict[str, Any] = {"model": model, "max_tokens": 1}
     if not chat:
         response = ask(f"{base_url}/v1/completions", fields | {"prompt": "Hello"})
@@ -116,7 +116,7 @@ def _has_token(body: Any) -> bool:
     return False
 
 
-def _models(response: HttpResponse) -> list[str]:
+def _models(response: Reply) -> list[str]:
     body = response.json() if response.status == 200 else None
     rows = body.get("data") if isinstance(body, dict) else None
     return [str(row["id"]) for row in rows or [] if isinstance(row, dict) and "id" in row]

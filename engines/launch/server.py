@@ -10,7 +10,6 @@ from typing import Any
 
 from loadgen.engines.kinds.engine import Engine, Launch
 from loadgen.engines.launch import processes, shared_memory
-from loadgen.engines.launch.blocking_http import request
 from loadgen.engines.launch.crash_cause import Crash, EngineFailed, complaint, diagnose
 from loadgen.engines.launch.gpu_memory import GpuMemory
 from loadgen.engines.launch.log_file import LogFile
@@ -27,6 +26,7 @@ from loadgen.engines.launch.reported_config import Difference, differences, repo
 from loadgen.engines.launch.shutdown import stop_and_verify
 from loadgen.engines.launch.supervisor import SupervisedProcess
 from loadgen.errors import EngineError, Unreachable
+from loadgen.util.http_client import request
 
 OnProgress = Callable[[float, str], None]  # called with the seconds since the start and the log's last line
 

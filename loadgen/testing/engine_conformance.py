@@ -22,10 +22,10 @@ import pytest
 
 from loadgen.engines import Engine, EngineFailed, Launch, Launcher, Place, Probes, Server
 from loadgen.engines.launch import ports, processes
-from loadgen.engines.launch.blocking_http import request
 from loadgen.errors import BadInput, EngineError
 from loadgen.testing.side_effects import side_effects
 from loadgen.testing.stream import Stream, StreamFormat
+from loadgen.util.http_client import request
 
 NO_KNOB = "no_such_knob"
 

@@ -4,17 +4,21 @@ import os
 
 from loadgen.cli.import_guard import single_threaded
 from loadgen.config.settings import RunSettings
-from loadgen.runner import facts_main, prepare, workers
+from loadgen.runner import metrics_scraper
 from loadgen.util.forked_child import fork_ahead
 
 
 def fork_children(settings: RunSettings) -> None:
     """Fork the processes that a run with these settings needs, each once what it shares with the command is imported.
 
+    The scraper is first: it imports aiohttp while this process imports the rest, and is then ready to probe the server.
     A measuring process needs no NumPy, and is forked before it is imported; so is the process that parses a tokenizer.
     """
     if settings.ray is not None:
         return
+    fork_ahead(metrics_scraper.MODULE)
+    from loadgen.runner import facts_main, prepare, workers
+
     if (unknown := facts_main.unknown_file(settings)) is not None:
         fork_ahead(facts_main.MODULE, os.fsencode(unknown) + b"\n")
     import loadgen.runner.job  # what measuring processes and the command need
