@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from loadgen.engines.kinds import llamacpp, transformers_serve, vllm
-from loadgen.engines.kinds.command_engine import CommandEngine
+from loadgen.engines.kinds.engine import CommandEngine
 from loadgen.engines.sim.vocabulary import TOKENIZER
 from loadgen.testing.engine_conformance import Case
 from tests.helpers.real_llamacpp import KNOBS, RAW, gguf
