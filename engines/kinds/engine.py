@@ -177,10 +177,12 @@ class CommandEngine:
         user = self.table.render(checked, version)
         flags, files = self.configure(user, checked, raw, place)
         words = (*user.words, *flags)
+        user_flags = {name.replace("--no-", "--", 1) for name in self.table.raw_flags(raw)}
+        always = [flag for flag in self.always if flag not in user_flags]
         devices = {self.devices: ",".join(place.devices)} if self.devices and place.devices else {}
         shorthand = (*self.shorthand_command(model), *words)
         return Launch(
-            argv=(*self.command(model), *words, *self._always(raw), *self.table.render(placement, version).words),
+            argv=(*self.command(model), *words, *always, *self.table.render(placement, version).words),
             base_url=place.base_url,
             model=served_name,
             env={**self.env, **devices, **(OFFLINE if is_path(model) else {}), **user.env},
@@ -207,10 +209,6 @@ class CommandEngine:
     def served_name(self, model: str, knobs: Mapping[str, Any]) -> str:
         """Return the model name for requests: the knob's, else the model's; of a path its last part."""
         return str(knobs.get("served_name") or (Path(model).name.removesuffix(".gguf") if is_path(model) else model))
-
-    def _always(self, raw: Sequence[str]) -> tuple[str, ...]:
-        user_flags = {name.replace("--no-", "--", 1) for name in self.table.raw_flags(raw)}
-        return tuple(flag for flag in self.always if flag not in user_flags)
 
 
 def is_path(model: str) -> bool:

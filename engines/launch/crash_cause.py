@@ -223,16 +223,14 @@ def _causes(text: str) -> list[str]:
             survived = survived and chained
             in_first = not survived and (not exceptions or (in_first and chained))
             if in_first:
-                exceptions.append(_with_message(line, lines[number + 1 : number + 3]))
+                if VALIDATION_ERROR.fullmatch(line):
+                    messages = (message for message in map(stripped, lines[number + 1 : number + 3]) if " " in message)
+                    line = f"{line}: {next(messages, '')}"
+                exceptions.append(line)
             chained = False
         elif SEVERE.search(prefix) or COMPLAINT.fullmatch(line):
             complaints.append(line)
     return exceptions or complaints
-
-
-def _with_message(exception: str, following: Sequence[str]) -> str:
-    messages = (line for line in map(stripped, following) if " " in line)
-    return f"{exception}: {next(messages, '')}" if VALIDATION_ERROR.fullmatch(exception) else exception
 
 
 def _describe_exit(code: int | None) -> str:

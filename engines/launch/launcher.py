@@ -67,7 +67,11 @@ def split_engine_args(words: Sequence[str], own: Iterable[str] = ()) -> tuple[di
     names = [*KNOBS, *own_knobs(own)]
     for word in words:
         if word.startswith("-"):
-            raw += _split_flag(word)
+            try:
+                raw += shlex.split(word)
+            except ValueError as error:
+                problem = f"{word!r} cannot be split into words ({error})"
+                raise BadInput(word.split()[0], problem, "close its quotes") from error
             continue
         name, equals, text = word.partition("=")
         name = name.replace("-", "_")
@@ -78,13 +82,6 @@ def split_engine_args(words: Sequence[str], own: Iterable[str] = ()) -> tuple[di
             raise BadInput(name, "is given twice", "give it once")
         knobs[name] = _parse_value(KNOBS[name], text) if name in KNOBS else text
     return knobs, raw
-
-
-def _split_flag(word: str) -> list[str]:
-    try:
-        return shlex.split(word)
-    except ValueError as error:
-        raise BadInput(word.split()[0], f"{word!r} cannot be split into words ({error})", "close its quotes") from error
 
 
 def _parse_value(knob: Knob, text: str) -> Any:
