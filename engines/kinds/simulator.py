@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from loadgen.engines.kinds import vllm
-from loadgen.engines.kinds.command_engine import CommandEngine
-from loadgen.engines.kinds.engine import Engine, Launch, Place, Probes
+from loadgen.engines.kinds.engine import CommandEngine, Engine, Launch, Place, Probes
 from loadgen.engines.kinds.knob_table import KnobTable
 from loadgen.engines.sim.tokenizer import TOKENIZER
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from loadgen.metrics.records.trailer import StopEvent
     from loadgen.metrics.run_data import Measurement
     from loadgen.runner.job import Job
+    from loadgen.runner.metrics_scraper import ScraperProcess
 
 # Between the time at which all are ready and the start of the clock: each must hear of it before.
 LEAD_NS, LEAD_OF_ONE_NS = 50_000_000, 20_000_000
@@ -55,7 +56,11 @@ def open_participant(settings: RunSettings, *, own_loop: bool = False) -> Abstra
 
 
 async def coordinate(
-    participant: Participant, job: "Job", prepared: Awaitable[None], on_progress: OnProgress
+    participant: Participant,
+    job: "Job",
+    prepared: Awaitable[None],
+    on_progress: OnProgress,
+    scraper_process: "ScraperProcess | None" = None,
 ) -> "Measurement":
     """Have a participant carry out a job, and do what is done once in every run.
 
@@ -63,6 +68,7 @@ async def coordinate(
         participant: Open, and without a job.
         prepared: Awaited until the requests lie in the job's folder.
         on_progress: Called a few times a second from then on, and once at the end.
+        scraper_process: The process that scrapes, where it is open already.
 
     Raises:
         BadInput: A server refuses a call before the clock started.
@@ -99,7 +105,7 @@ async def coordinate(
         if gone is None and not job.settings.keep_going and (gone := progress.no_answer) is not None:
             participant.abort(f"no answer from {gone.refused_s:.1f} s on: {gone.why}")
 
-    async with MetricsScraper(job.scraping) as scraper:
+    async with MetricsScraper(job.scraping, scraper_process) as scraper:
         await participant.begin(job)
         await prepared
         calls = ServerCalls(job.settings, running if has_sources else None)

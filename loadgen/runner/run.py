@@ -16,7 +16,8 @@ from loadgen.metrics.records.header import DATE_FORMAT, RunHeader, provenance
 from loadgen.metrics.server.series import ScrapeOrder
 from loadgen.runner.coordinator import coordinate, open_participant
 from loadgen.runner.job import Job
-from loadgen.runner.metrics_scraper import scrape_order
+from loadgen.runner.metrics_scraper import ScraperProcess
+from loadgen.runner.metrics_scraper_main import scrape_order
 from loadgen.runner.participant import Participant
 from loadgen.runner.prepare import Preparer
 from loadgen.runner.prepare_main import PrepareOrder, check, prepare
@@ -49,6 +50,8 @@ async def run(
     participant: Participant | None = None,
     # the process that prepares the prompts of the settings, where it was started already
     preparer: Preparer | None = None,
+    # the process that asks the servers beside the load, where it was started already
+    scraper: ScraperProcess | None = None,
     # a file for the records, of bounded size, where the settings name none: what is left of a run whose measuring
     # process dies
     journal: Path | None = None,
@@ -70,7 +73,8 @@ async def run(
             participant = await stack.enter_async_context(open_participant(asked, own_loop=True))
         settings = server.settings.implied().replace(workers=participant.workers).checked()
         settings = with_known_count(settings, dataset)
-        scraping = await scrape_order(settings, folder, simulated=server.simulated and bool(server.processes))
+        find = scrape_order if scraper is None else scraper.scrape_order
+        scraping = await find(settings, folder, simulated=server.simulated and bool(server.processes))
         schedule: DueTimes = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
         request_store.write_schedule(folder, schedule)
         order = PrepareOrder(
@@ -110,7 +114,7 @@ async def run(
                 ahead.keep_ahead(progress)
             on_progress(progress)
 
-        measurement = await coordinate(participant, job, preparing, report)
+        measurement = await coordinate(participant, job, preparing, report, scraper)
         from loadgen.runner.run_result import conclude  # not before, so that the run begins sooner
 
         if server.processes:
@@ -121,7 +125,11 @@ async def run(
 
 @contextlib.asynccontextmanager
 async def serving(
-    asked: RunSettings, on_progress: OnProgress = lambda progress: None, *, own_data: bool = False
+    asked: RunSettings,
+    on_progress: OnProgress = lambda progress: None,
+    *,
+    own_data: bool = False,
+    scraper: ScraperProcess | None = None,
 ) -> AsyncIterator[Server]:
     """Open the server that settings name: probe it, or start its engines and stop them after the context.
 
@@ -129,6 +137,7 @@ async def serving(
         asked: The settings, checked.
         on_progress: Called a few times a second.
         own_data: Whether the prompts are those of the caller, so that no data set need be opened meanwhile.
+        scraper: The process that asks the servers beside the load, where it was started already.
 
     Raises:
         BadInput: A setting that cannot be used; nothing was sent.
@@ -142,7 +151,7 @@ async def serving(
         async with start_engine_server(asked, early, on_progress) as server:
             yield server
     else:
-        yield await probe(asked, on_progress)
+        yield await (probe if scraper is None else scraper.probe)(asked, on_progress)
 
 
 def _cache_block(settings: RunSettings, scraping: ScrapeOrder | None) -> CacheBlock:

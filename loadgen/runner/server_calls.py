@@ -59,6 +59,8 @@ class ServerCalls:
         for path in self._settings.call_before:
             _refuse_failed(await self._post("before", self._servers, path))
         if threshold is not None and self._running is not None:
+            import aiohttp  # noqa: F401 - before the clock starts, since the first call comes during the load
+
             self._waiting = asyncio.create_task(self._profile_when_busy(threshold, self._running))
         elif self._settings.profile:
             try:

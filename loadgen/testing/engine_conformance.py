@@ -24,9 +24,9 @@ import pytest
 
 from loadgen.engines import Engine, EngineFailed, Launch, Launcher, Place, Probes, Server
 from loadgen.engines.launch import ports, processes
-from loadgen.engines.launch.blocking_http import request
 from loadgen.errors import BadInput, EngineError
 from loadgen.testing.stream import Stream, StreamFormat
+from loadgen.util.http_client import request
 
 NO_KNOB = "no_such_knob"
 # Flags of files that are opened to write, and events of a change outside the process.

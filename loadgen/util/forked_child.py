@@ -70,6 +70,11 @@ def fork_ahead(module: str, message: bytes = b"") -> None:
         _waiting.setdefault(module, []).append(child)
 
 
+def is_waiting(module: str) -> bool:
+    """Return whether a child was forked ahead for a module, and not used yet."""
+    return bool(_waiting.get(module))
+
+
 def take(module: str) -> ForkedChild | None:
     """Return a child that was forked ahead for a module, each once; None where there is none."""
     waiting = _waiting.get(module)

@@ -193,7 +193,7 @@ async def test_loss_of_the_only_participant_is_an_error(job: Job) -> None:
 class FakeScraper:
     """Takes the place of the process that scrapes server metrics."""
 
-    def __init__(self, order: ScrapeOrder | None) -> None:
+    def __init__(self, order: ScrapeOrder | None, process: object) -> None:
         assert order
         self._path = order.folder / FILE_NAME
 

@@ -11,7 +11,7 @@ from typing import Any
 from bench.engines.engines import Real
 from loadgen.client import capture_file
 from loadgen.engines import Server
-from loadgen.engines.launch.blocking_http import request
+from loadgen.util.http_client import request
 from tests.helpers.captured_responses import Golden, payloads
 from tests.helpers.command_line import loadgen
 

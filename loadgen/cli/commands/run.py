@@ -18,6 +18,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.config.target import wants_engine
 from loadgen.errors import INTERRUPTED, BadInput
 from loadgen.metrics.progress import PHASES
+from loadgen.runner import metrics_scraper
 from loadgen.util import log_setup
 from loadgen.util.forked_child import fork_ahead
 from loadgen.workload import endpoints
@@ -83,11 +84,13 @@ def measure(flag_values: dict[str, Any]) -> int:
 def fork_children(settings: RunSettings) -> None:
     """Fork the processes that a run with these settings needs, each once what it shares with the command is imported.
 
-    The event loop has not started yet. A measuring process needs no NumPy, and is forked before it is imported; so is
-    the process that parses a tokenizer.
+    The event loop has not started yet. The scraper is first: it imports aiohttp while this process imports the rest, and
+    is then ready to probe the server. A measuring process needs no NumPy, and is forked before it is imported; so is the
+    process that parses a tokenizer.
     """
     if settings.ray is not None:
         return
+    fork_ahead(metrics_scraper.MODULE)
     from loadgen.runner import facts_main, prepare, workers
 
     if (path := facts_main.unknown_file(settings)) is not None:

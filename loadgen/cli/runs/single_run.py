@@ -17,6 +17,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import GivenUp
 from loadgen.metrics.progress import Progress
 from loadgen.runner.coordinator import open_participant
+from loadgen.runner.metrics_scraper import forked_scraper
 from loadgen.runner.prepare import Preparer
 from loadgen.util.terminal_text import Screen
 
@@ -68,7 +69,11 @@ async def execute(
     """
     with journal(enabled=not settings.records) as crash_journal:  # closed when nothing writes to it any more
         # New processes import their modules while this one imports its own.
-        async with open_participant(settings) as participant, Preparer(keep=server is not None) as preparer:
+        async with (
+            open_participant(settings) as participant,
+            Preparer(keep=server is not None) as preparer,
+            forked_scraper() as scraper,
+        ):
             with single_threaded():
                 from loadgen.runner import run
 
@@ -85,7 +90,11 @@ async def execute(
                     watch(progress, participant)
                     view.show(progress)  # last, so that the exported metrics are never older than what is shown
 
-                opened = run.serving(settings, on_progress) if server is None else contextlib.nullcontext(server)
+                opened = (
+                    run.serving(settings, on_progress, scraper=scraper)
+                    if server is None
+                    else contextlib.nullcontext(server)
+                )
                 async with opened as serving:
                     on_server(serving)
                     result = await run.run(
@@ -93,6 +102,7 @@ async def execute(
                         server=serving,
                         participant=participant,
                         preparer=preparer,
+                        scraper=scraper,
                         on_progress=on_progress,
                         journal=crash_journal.path,
                     )

@@ -219,7 +219,7 @@ def test_an_unknown_flag_is_a_bad_flag() -> None:
         (["--never-listen"], "refused"),
         (["--health", "503"], "/health answers 503"),
         (["--no-token"], "a completion has no token"),
-        (["--hang"], "no answer in"),
+        (["--hang"], "no response in"),
     ],
 )
 def test_server_without_a_token_in_time_is_stopped(
@@ -349,7 +349,7 @@ def test_healthy_server_without_a_token_hangs() -> None:
         trouble = server.trouble(0.5, token=True)
     assert trouble is not None
     assert trouble.crash.kind == "hang"
-    assert "no answer in 0.5 s" in trouble.crash.cause
+    assert "no response in 0.5 s" in trouble.crash.cause
 
 
 def test_a_flush_is_tried_again_while_requests_run() -> None:

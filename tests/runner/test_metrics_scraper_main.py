@@ -7,7 +7,8 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import Unreachable
-from loadgen.runner import metrics_scraper
+from loadgen.runner import metrics_scraper_main
+from loadgen.runner.metrics_scraper_main import scrape_order
 from loadgen.util import http_client
 from loadgen.util.http_client import Reply
 
@@ -28,13 +29,13 @@ def asked(monkeypatch):
         return answers[url]
 
     monkeypatch.setattr(http_client, "get", get)
-    monkeypatch.setattr(metrics_scraper.gpus, "installed", lambda: True)
+    monkeypatch.setattr(metrics_scraper_main.gpus, "installed", lambda: True)
     answers["urls"] = urls
     return answers
 
 
 async def urls(base="http://h:8000", simulated=False, **settings):
-    order = await metrics_scraper.scrape_order(RunSettings(base_url=base, **settings), FOLDER, simulated=simulated)
+    order = await scrape_order(RunSettings(base_url=base, **settings), FOLDER, simulated=simulated)
     return [source.url for source in order.sources] if order else []
 
 
@@ -63,7 +64,7 @@ async def test_where_json_is_told_text_is_looked_for_where_tensorrt_llm_has_it(a
 
 
 async def test_the_simulator_is_known_to_tell_and_has_no_gpu(asked):
-    order = await metrics_scraper.scrape_order(RunSettings(base_url="http://127.0.0.1:9"), FOLDER, simulated=True)
+    order = await scrape_order(RunSettings(base_url="http://127.0.0.1:9"), FOLDER, simulated=True)
     assert order is not None
     assert [source.url for source in order.sources] == ["http://127.0.0.1:9/metrics"]
     assert (order.folder, order.gpus, asked["urls"]) == (FOLDER, False, [])
@@ -71,7 +72,7 @@ async def test_the_simulator_is_known_to_tell_and_has_no_gpu(asked):
 
 @pytest.mark.parametrize("simulated", [True, False])
 async def test_off_is_off(asked, simulated):
-    assert await metrics_scraper.scrape_order(RunSettings(server_metrics=("off",)), FOLDER, simulated=simulated) is None
+    assert await scrape_order(RunSettings(server_metrics=("off",)), FOLDER, simulated=simulated) is None
     assert asked["urls"] == []
 
 
@@ -91,7 +92,7 @@ async def test_off_is_off(asked, simulated):
 async def test_credentials_are_for_the_origin_of_the_target_alone(asked, base, url, told):
     asked[url] = TEXT
     settings = RunSettings(base_url=base, api_key="sk-secret", header=("X-Tenant=t",), server_metrics=(url,))
-    order = await metrics_scraper.scrape_order(settings, FOLDER)
+    order = await scrape_order(settings, FOLDER)
     assert order is not None
     expected = {"Authorization": "Bearer sk-secret", "X-Tenant": "t"} if told else {}
     assert order.sources[0].headers == expected
@@ -108,7 +109,7 @@ async def test_a_url_that_is_named_twice_is_asked_once(asked):
 async def test_certificates_are_checked_unless_the_settings_say_otherwise(asked):
     asked["https://h/metrics"] = TEXT
     for insecure in (False, True):
-        order = await metrics_scraper.scrape_order(RunSettings(base_url="https://h", insecure=insecure), FOLDER)
+        order = await scrape_order(RunSettings(base_url="https://h", insecure=insecure), FOLDER)
         assert order is not None
         assert order.sources[0].verify_tls is not insecure
 
@@ -125,10 +126,10 @@ async def test_certificates_are_checked_unless_the_settings_say_otherwise(asked)
     ],
 )
 async def test_gpus_are_read_where_the_server_is_on_this_machine(asked, base, here, monkeypatch):
-    order = await metrics_scraper.scrape_order(RunSettings(base_url=base), FOLDER)
+    order = await scrape_order(RunSettings(base_url=base), FOLDER)
     assert (order is not None and order.gpus) is here
-    monkeypatch.setattr(metrics_scraper.gpus, "installed", lambda: False)
-    assert await metrics_scraper.scrape_order(RunSettings(base_url=base), FOLDER) is None
+    monkeypatch.setattr(metrics_scraper_main.gpus, "installed", lambda: False)
+    assert await scrape_order(RunSettings(base_url=base), FOLDER) is None
 
 
 async def test_metrics_are_scraped_from_all_targets_or_none(asked):
@@ -136,7 +137,7 @@ async def test_metrics_are_scraped_from_all_targets_or_none(asked):
     assert await urls(both) == []
     asked["http://a:1/metrics"] = TEXT
     assert await urls(both) == []
-    order = await metrics_scraper.scrape_order(RunSettings(base_url=both), FOLDER)
+    order = await scrape_order(RunSettings(base_url=both), FOLDER)
     assert order.missing == ("http://b:2",)
     asked["http://b:2/metrics"] = TEXT
     assert await urls(both) == ["http://a:1/metrics", "http://b:2/metrics"]
@@ -153,13 +154,13 @@ async def test_metrics_are_scraped_from_all_targets_or_none(asked):
 async def test_a_target_whose_metrics_are_not_named_is_missing(asked, named, missing):
     asked.update(dict.fromkeys(named, TEXT))
     settings = RunSettings(base_url=("http://a:1", "http://b:2"), server_metrics=named)
-    assert (await metrics_scraper.scrape_order(settings, FOLDER)).missing == missing
+    assert (await scrape_order(settings, FOLDER)).missing == missing
 
 
 async def test_a_key_goes_to_the_target_of_the_same_origin_alone(asked):
     asked["http://b:2/other"] = TEXT
     both = ("http://u:one@a:1", "http://u:two@b:2")
-    order = await metrics_scraper.scrape_order(RunSettings(base_url=both, server_metrics=("http://b:2/other",)), FOLDER)
+    order = await scrape_order(RunSettings(base_url=both, server_metrics=("http://b:2/other",)), FOLDER)
     (source,) = order.sources
     assert source.target == "http://b:2"
     assert source.headers["Authorization"].startswith("Basic ")
@@ -172,12 +173,12 @@ BLOCKS = Reply(200, b'vllm:cache_config_info{block_size="32"} 1\n', {})
 @pytest.mark.parametrize("given", [(), ("http://h:8000/metrics",)])
 async def test_the_answer_that_shows_metrics_says_the_size_of_a_block(asked, given):
     asked["http://h:8000/metrics"] = BLOCKS
-    order = await metrics_scraper.scrape_order(RunSettings(base_url="http://h:8000", server_metrics=given), FOLDER)
+    order = await scrape_order(RunSettings(base_url="http://h:8000", server_metrics=given), FOLDER)
     assert (order.cache_block.tokens, order.cache_block.source) == (32, "vllm:cache_config_info")
     assert asked["urls"] == ["http://h:8000/metrics"]
 
 
 async def test_metrics_without_a_cache_have_no_block(asked):
     asked["http://h:8000/metrics"] = TEXT
-    order = await metrics_scraper.scrape_order(RunSettings(base_url="http://h:8000"), FOLDER)
+    order = await scrape_order(RunSettings(base_url="http://h:8000"), FOLDER)
     assert order.cache_block is None

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.engines import Launcher
-from loadgen.engines.launch.startup_history import FILE, MAX_SERVERS, MAX_STARTS, StartupHistory
+from loadgen.engines.launch.server_registry import FILE, MAX_SERVERS, MAX_STARTS, StartupHistory
 from loadgen.util import private_files
 from tests.helpers.fake_engine import Fake
 

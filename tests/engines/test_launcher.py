@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.engines.kinds.engine_args import split_engine_args
+from loadgen.engines.launch.launcher import split_engine_args
 from loadgen.errors import BadInput
 
 

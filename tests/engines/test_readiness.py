@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.engines.launch.reported_config import differences, reported_version
+from loadgen.engines.launch.readiness import differences, reported_version
 
 
 @pytest.mark.parametrize(
