@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from loadgen.checks.check import Check, explanation, inapplicable
-from loadgen.config import stop_condition
+from loadgen.config import slo
 from loadgen.errors import ENDED_BY_SEARCH, INTERRUPTED
 from loadgen.metrics import throughput
 from loadgen.metrics.failures import lost_text
@@ -187,7 +187,7 @@ def _cut_short(run: RunData) -> Check:
     if (run.snapshot.partial or "").startswith(ENDED_BY_SEARCH):
         return inapplicable(CUT_SHORT, ENDED_BY_SEARCH)
     if run.trailer.stopped is not None:
-        return inapplicable(CUT_SHORT, f"{stop_condition.STOP_WHEN} asked for it")
+        return inapplicable(CUT_SHORT, f"{slo.STOP_WHEN} asked for it")
     snapshot, lost = run.snapshot, lost_text(run.snapshot.cut_off, run.snapshot.never_sent)
     is_short = bool(lost) or _ended_before_its_time(run)
     why = f"the run was ended early: {snapshot.partial}" if is_short and snapshot.partial else ""

@@ -4,7 +4,7 @@ from typing import Any
 
 from loadgen.cli import compat
 from loadgen.cli.compat.vllm_rs import NUM_PROMPTS_FACTOR, NUM_RUNS
-from loadgen.config import credential_files, serialize
+from loadgen.config import serialize, target
 from loadgen.config.data import MULTI_TURN
 from loadgen.config.load import SEEDS, SWEPT
 from loadgen.config.option import flag
@@ -52,7 +52,7 @@ def swept(given: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
     found = compat.apply(given.get("compat"), found)
     count, factor = found.pop(NUM_RUNS, 1), found.pop(NUM_PROMPTS_FACTOR, None)
     lists = {name: found.pop(name) for name in SWEPT if isinstance(found.get(name), tuple)}
-    one = RunSettings(**credential_files.read_credential_files(found))
+    one = RunSettings(**target.read_credential_files(found))
     if count > 1:
         if lists:
             raise BadInput("--num-runs", f"given with several values of {flag(next(iter(lists)))}", "give one of both")

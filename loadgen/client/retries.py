@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Self
 
 from loadgen.client.alarm_queue import AlarmQueue
-from loadgen.config.retry import Retry
 from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.user_behavior import Retry
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.util.clock import NS_PER_S, Clock

@@ -8,9 +8,8 @@ from types import NoneType
 from typing import Any
 
 from loadgen.config.data import FULL_ANSWERS
-from loadgen.config.field_types import EXPECTED, choices, classes, members
 from loadgen.config.load import SWEPT
-from loadgen.config.option import flag, lists, shares, times
+from loadgen.config.option import EXPECTED, choices, classes, flag, lists, members, shares, times
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_number, parse_seconds, parse_share

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from loadgen import report
-from loadgen.config.python_names import python_names
+from loadgen.config.run_fields import python_names
 from loadgen.config.settings import RunSettings
 from loadgen.errors import LoadgenError
 from loadgen.library.accepted import accepted, check_callback, check_dataset

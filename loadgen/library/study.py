@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadgen.config.python_names import python_names
+from loadgen.config.run_fields import python_names
 from loadgen.library.accepted import check_callback, check_path
 from loadgen.library.run import OnProgress, ignore
 from loadgen.library.synchronous import synchronous

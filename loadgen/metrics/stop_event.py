@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from loadgen.config.stop_condition import STOP_WHEN, StopCondition
+from loadgen.config.slo import STOP_WHEN, StopCondition
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from loadgen.config.cache import AS_IS, COLD, SALTED
+from loadgen.config.load import AS_IS, COLD, SALTED
 from loadgen.report.result import RunResult
 from loadgen.report.result.prefix_cache import PrefixCache
 from loadgen.util.number_format import percent, plural

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from loadgen.config.class_text import CLASS
-from loadgen.config.request_class import RequestClass
+from loadgen.config.request_class import CLASS, RequestClass
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.runner.prompt_source import ClassCounts, PromptSource

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 
-from loadgen.config.cache import SALTED
+from loadgen.config.load import SALTED
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.runner.class_prompts import data_of, prompts_of_run

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
-from loadgen.config.lora import IN_TURN
+from loadgen.config.request_class import IN_TURN
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.workload.prompt import Prompt
 

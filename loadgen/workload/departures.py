@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Self
 
-from loadgen.config.disconnect import Disconnect
 from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.user_behavior import Disconnect
 from loadgen.core.record import Record
 from loadgen.util.clock import NS_PER_S
 from loadgen.workload.uniforms import uniforms

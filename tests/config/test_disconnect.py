@@ -2,8 +2,8 @@
 
 import pytest
 
-from loadgen.config.disconnect import Disconnect
 from loadgen.config.settings import RunSettings
+from loadgen.config.user_behavior import Disconnect
 from loadgen.errors import BadInput
 
 

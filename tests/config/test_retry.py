@@ -2,8 +2,8 @@
 
 import pytest
 
-from loadgen.config.retry import Retry
 from loadgen.config.settings import RunSettings
+from loadgen.config.user_behavior import Retry
 from loadgen.errors import BadInput
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from loadgen.config.settings import RunSettings
-from loadgen.config.stop_condition import StopCondition
+from loadgen.config.slo import StopCondition
 from loadgen.errors import BadInput
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loadgen.config.settings import RunSettings
-from loadgen.config.think_time import ThinkTime
+from loadgen.config.user_behavior import ThinkTime
 from loadgen.errors import BadInput
 from loadgen.util.arrays import Floats
 

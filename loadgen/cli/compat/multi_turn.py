@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from loadgen.cli.compat.tool_flags import NONE, marked, refused, renamed
-from loadgen.config.data import MULTI_TURN, DataSettings
+from loadgen.config.data import MULTI_TURN, DataSettings, parse_ratios
 from loadgen.config.load import LoadSettings
-from loadgen.config.number_range import FROM_1, TOKENS
+from loadgen.config.option import FROM_1, TOKENS
 from loadgen.config.option import flag as spelled
-from loadgen.config.range_ratio import parse_ratios
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 

@@ -21,7 +21,7 @@ from loadgen.cli.compat.tool_flags import (
 )
 from loadgen.cli.stderr import say
 from loadgen.config.data import PREFIX_REPETITION, RANDOM_IMAGES, TRACE
-from loadgen.config.number_range import Range
+from loadgen.config.option import Range
 from loadgen.config.option import flag as spelled
 from loadgen.config.output import SGLANG_ARGUMENTS, SGLANG_PERCENTILES
 from loadgen.errors import BadInput

@@ -5,8 +5,8 @@ from os.path import abspath
 from typing import Any
 
 from loadgen.cli.compat.tool_flags import NONE, ONE, SOME, Given, ToolFlag, body_field, switch
-from loadgen.config.cache import COLD
-from loadgen.config.number_range import ABOVE_0, FINITE, Range
+from loadgen.config.load import COLD
+from loadgen.config.option import ABOVE_0, FINITE, Range
 from loadgen.util.argument_parser import integer, number
 
 STAGE_STEPS = 5  # the default

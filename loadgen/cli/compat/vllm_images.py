@@ -7,7 +7,7 @@ from typing import Any
 
 from loadgen.cli.compat.tool_flags import Given, marked
 from loadgen.config.data import RANDOM_IMAGES
-from loadgen.config.number_range import SHARE, Range
+from loadgen.config.option import SHARE, Range
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from loadgen.cli.compat.tool_flags import SOME, Given, ToolFlag, one_or_several, other_command, renamed, switch
-from loadgen.config.cache import COLD
-from loadgen.config.number_range import FROM_1
+from loadgen.config.load import COLD
+from loadgen.config.option import FROM_1
 from loadgen.config.output import OutputSettings
 from loadgen.util.argument_parser import integer, number
 

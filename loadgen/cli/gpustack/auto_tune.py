@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen.cli.gpustack import arguments
 from loadgen.cli.gpustack.steps import Strategy
 from loadgen.cli.gpustack.transient import Transients
-from loadgen.config.number_range import ABOVE_0, FINITE, FROM_1, Range
-from loadgen.config.option import flag
+from loadgen.config.option import ABOVE_0, FINITE, FROM_1, Range, flag
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 

@@ -11,7 +11,7 @@ from loadgen.cli.gpustack.progress import Receiver
 from loadgen.cli.gpustack.steps import Step
 from loadgen.cli.gpustack.transient import NO_TRANSIENTS, Transients
 from loadgen.config import presets
-from loadgen.config.number_range import ABOVE_0, BELOW_1, Range
+from loadgen.config.option import ABOVE_0, BELOW_1, Range
 from loadgen.errors import BadInput
 
 SEED = 42  # guidellm's default

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from msgspec import Struct
 
 from loadgen.checks import prefix_cache
-from loadgen.config.cache import WARM, CacheProtocol
+from loadgen.config.load import WARM, CacheProtocol
 from loadgen.metrics.run_data import RunData
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from loadgen.config import range_ratio
+from loadgen.config import data
 from loadgen.errors import BadInput
 from loadgen.workload.files.mapped_file import checked_path
 
@@ -69,7 +69,7 @@ class Lengths:
             return cls.around(flag, int(text), ratio, less=less, clamped=clamped)
         if ratio:
             remedy = f'write the range itself, or {{"input": r, "output": r}} with 0 for {flag}'
-            raise BadInput(range_ratio.FLAG, f"{ratio:g} applies only to a single number, and {flag} is {text}", remedy)
+            raise BadInput(data.RANGE_RATIO, f"{ratio:g} applies only to a single number, and {flag} is {text}", remedy)
         name, *rest = text.split(":")
         if name in ("normal", "lognormal"):
             made = cls._by_law(flag, text, name, rest)
@@ -105,7 +105,7 @@ class Lengths:
         low = max(low, 1) if clamped else low
         if low < 1:
             problem = f"{ratio} of {flag} {mean} leaves no token{special}"
-            raise BadInput(range_ratio.FLAG, problem, "lower it, or give more tokens")
+            raise BadInput(data.RANGE_RATIO, problem, "lower it, or give more tokens")
         _require_at_most(flag, high)
         return cls(low, high, less=less)
 

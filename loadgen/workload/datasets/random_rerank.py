@@ -1,6 +1,6 @@
 """`random-rerank`: a query of random words, and documents to be scored with it, as in `vllm bench serve`."""
 
-from loadgen.config.range_ratio import parse_ratios
+from loadgen.config.data import parse_ratios
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.lengths import INPUT_LEN, WHOLE, Lengths

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from loadgen.config.range_ratio import parse_ratios
+from loadgen.config.data import parse_ratios
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.lengths import INPUT_LEN, Lengths

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.config.think_time import ThinkTime
+from loadgen.config.user_behavior import ThinkTime
 from loadgen.util.clock import NS_PER_S
 from loadgen.workload.uniforms import uniforms
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from loadgen.config.cache import CACHE, WARM, CacheProtocol
+from loadgen.config.load import CACHE, WARM, CacheProtocol
 from loadgen.errors import BadInput
 from loadgen.workload.prefix_cache.cache_block import CacheBlock
 from loadgen.workload.prefix_cache.shared_prompts import SharedPrompts

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
-from loadgen.config.cache import CACHE
+from loadgen.config.load import CACHE
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.prompt import Dataset, Prompt

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from loadgen.config.cache import AS_IS
+from loadgen.config.load import AS_IS
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.chat_template.prediction import TokenPrediction
