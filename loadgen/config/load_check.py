@@ -24,7 +24,8 @@ def check(settings: RunFields) -> None:
     """
     if settings.classes:
         _check_classes(settings)
-    _check_trace(settings)
+    if settings.keeps_trace_times:
+        _check_trace(settings)
     _check_ramp(settings)
     _check_excluded(settings)
     _check_profile(settings)
@@ -85,8 +86,6 @@ def _check_class_rates(settings: RunFields, rate: float) -> None:
 
 
 def _check_trace(settings: RunFields) -> None:
-    if not settings.keeps_trace_times:
-        return
     for name in ("request_rate", "burstiness", "ramp_up_strategy", "rate_profile", "concurrency_profile", "users"):
         if getattr(settings, name) != getattr(RunFields, name):
             problem = "given together with a trace, which has its own times"

@@ -170,8 +170,8 @@ def percentile(statistic: str) -> float | None:
 def split_name(name: str) -> tuple[str, str] | None:
     """Split a name such as ttft_p99 into latency and statistic; None where it is not such a name."""
     metric, _, statistic = name.partition("_")
-    known = metric in LATENCY_METRICS and _STATISTIC.fullmatch(statistic)
-    return (metric, statistic) if known else None
+    is_latency = metric in LATENCY_METRICS and _STATISTIC.fullmatch(statistic)
+    return (metric, statistic) if is_latency else None
 
 
 def distribution(
@@ -293,8 +293,8 @@ def _limit(text: str) -> Limit:
     if not is_rate and not _STATISTIC.fullmatch(statistic):
         raise BadInput("--slo", f"unknown statistic in {text!r}", f"choose from {STATISTICS}; {_EXAMPLE}")
     if unit not in units:
-        known = ", ".join(filter(None, units))
-        raise BadInput("--slo", f"unknown unit in {text!r}", f"choose from {known}, or none for {_BARE[is_rate]}")
+        names = ", ".join(filter(None, units))
+        raise BadInput("--slo", f"unknown unit in {text!r}", f"choose from {names}, or none for {_BARE[is_rate]}")
     try:
         threshold = float(number) * units[unit]
     except ValueError as error:
@@ -305,8 +305,8 @@ def _limit(text: str) -> Limit:
 
 
 def _unknown_metric(text: str) -> BadInput:
-    known = ", ".join((*LATENCY_METRICS, *RATES))
-    return BadInput("--slo", f"unknown metric in {text!r}", f"choose from {known}; {_EXAMPLE}")
+    names = ", ".join((*LATENCY_METRICS, *RATES))
+    return BadInput("--slo", f"unknown metric in {text!r}", f"choose from {names}; {_EXAMPLE}")
 
 
 def _length_s(settings: RunFields) -> float:

@@ -86,7 +86,11 @@ _OUTPUT_RANGES: tuple[tuple[tuple[str, ...], Range], ...] = (
 
 
 def check(settings: RunFields) -> None:
-    """Check every field of a run, and their combinations."""
+    """Check every field of a run, and their combinations.
+
+    Raises:
+        BadInput: The first value that cannot be used.
+    """
     _check_choices(settings)
     _check_ranges(settings, _RUN_RANGES)
     if settings.warm_connections != "auto" and not settings.warm_connections.isdecimal():
@@ -111,7 +115,11 @@ def check(settings: RunFields) -> None:
 
 
 def check_data(settings: DataSettings) -> None:
-    """Check the values that no data set accepts. Each data set checks the rest itself."""
+    """Check the values that no data set accepts. Each data set checks the rest itself.
+
+    Raises:
+        BadInput: The first value that cannot be used.
+    """
     fixed = tuple(name for name in _LENGTHS if not isinstance(getattr(settings, name), str))
     _check_ranges(settings, ((fixed, TOKENS), *_DATA_RANGES))
     parse_ratios(settings.random_range_ratio)
@@ -126,11 +134,15 @@ def check_data(settings: DataSettings) -> None:
 
 
 def check_output(settings: OutputSettings) -> None:
-    """Check what is to be reported and written."""
+    """Check what is to be reported and written.
+
+    Raises:
+        BadInput: The first value that cannot be used.
+    """
     for metric in settings.percentile_metrics.split(","):
         if metric not in (*METRICS, *QUEUE_METRICS):
-            known = ",".join((*METRICS, *QUEUE_METRICS))
-            raise BadInput("--percentile-metrics", f"unknown metric {metric!r}", f"choose from {known}")
+            remedy = f"choose from {','.join((*METRICS, *QUEUE_METRICS))}"
+            raise BadInput("--percentile-metrics", f"unknown metric {metric!r}", remedy)
     for part in settings.metric_percentiles.split(","):
         try:
             usable = 0 <= float(part) <= 100
@@ -222,11 +234,12 @@ def _check_ranges(settings: Any, ranges: Iterable[tuple[tuple[str, ...], Range]]
 def _check_choices(settings: RunFields) -> None:
     fields: type = type(settings)
     for name, kinds in members(fields).items():
-        value, known = getattr(settings, name), choices(kinds)
+        value = getattr(settings, name)
+        allowed = choices(kinds)
         if value == "":
             raise BadInput(flag(name), "is empty", "give a value, or leave it out")
-        if known and value is not None and value not in known:
-            raise BadInput(flag(name), f"unknown value {value!r}", f"choose from {', '.join(known)}")
+        if allowed and value is not None and value not in allowed:
+            raise BadInput(flag(name), f"unknown value {value!r}", f"choose from {', '.join(allowed)}")
 
 
 def _check_scale(settings: RunFields) -> None:
@@ -307,14 +320,14 @@ def _check_session_token(settings: RunFields) -> None:
         return
     _check_header_name(SESSION_TOKEN, settings.session_token, "give a name such as x-session-token, or set-cookie")
     sent = "cookie" if settings.session_token.lower() == "set-cookie" else settings.session_token.lower()
-    if sent in (each.partition("=")[0].strip().lower() for each in settings.header):
+    if sent in (header.partition("=")[0].strip().lower() for header in settings.header):
         raise BadInput(SESSION_TOKEN, f"--header sends {sent}, too", "leave one of the two out")
     if sent == settings.session_header.lower():
         raise BadInput(SESSION_TOKEN, f"--session-header sends {sent}, too", "give --session-header none")
 
 
-def _check_header_name(given: str, name: str, remedy: str) -> None:
+def _check_header_name(name_flag: str, name: str, remedy: str) -> None:
     if not HEADER_NAME.fullmatch(name):
-        raise BadInput(given, f"{name!r} contains characters that are not allowed in a header's name", remedy)
+        raise BadInput(name_flag, f"{name!r} contains characters that are not allowed in a header's name", remedy)
     if name.lower() in OWN_HEADERS:
-        raise BadInput(given, f"{name} is a header of every request", remedy)
+        raise BadInput(name_flag, f"{name} is a header of every request", remedy)

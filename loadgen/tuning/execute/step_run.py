@@ -10,9 +10,8 @@ from functools import partial
 import numpy as np
 
 from loadgen.stats import group_sequential
-from loadgen.stats.disturbed_layout import DisturbedLayout
 from loadgen.stats.group_sequential import Comparison, Decision
-from loadgen.stats.two_way_layout import TwoWayLayout
+from loadgen.stats.layouts import DisturbedLayout, TwoWayLayout
 from loadgen.stats.variance import Noise
 from loadgen.tuning.execute.accuracy_gate import AccuracyGate
 from loadgen.tuning.execute.arm_result import ArmResult, Verdict

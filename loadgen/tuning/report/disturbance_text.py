@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from loadgen.stats.disturbed_layout import Adjustment
+from loadgen.stats.layouts import Adjustment
 from loadgen.tuning.execute.findings import StepResult
 from loadgen.tuning.plan.plan import NOISE
 from loadgen.util.number_format import plural

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadgen.stats.group_sequential import Comparison, Decision, Plan, compare
-from loadgen.stats.two_way_layout import TwoWayLayout
+from loadgen.stats.layouts import TwoWayLayout
 from loadgen.stats.variance import Noise
 from loadgen.tuning.plan.plan import NOISE_STARTS
 from tests.helpers.documents import between, table
