@@ -112,12 +112,21 @@ class RequestClass:
         if any(line.partition("=")[2].startswith("@") for line in header):
             problem = f"{name}: a header of a class is not read from a file"
             raise BadInput(CLASS, problem, "write its value, or give --header for all requests")
+        priority = None
+        if "priority" in values:
+            text = values["priority"][0]
+            if not re.fullmatch("[+-]?[0-9]{1,18}", text, re.ASCII) or abs(int(text)) > MAX_PRIORITY:
+                remedy = (
+                    f"give a whole number from -{MAX_PRIORITY:,} to {MAX_PRIORITY:,}; a lower one is served earlier"
+                )
+                raise BadInput(CLASS, f"{name}: invalid priority {text!r}", remedy)
+            priority = int(text)
         return cls(
             name,
             share,
             _number(name, "rate", values) if "rate" in values else None,
             values["model"][0] if "model" in values else None,
-            _priority(name, values["priority"][0]) if "priority" in values else None,
+            priority,
             header,
             changes,
         )
@@ -294,13 +303,6 @@ def _number(name: str, key: str, values: Values) -> float:
         bounds = "a share above 0 and up to 1" if key == "share" else f"requests/s, above 0 and up to {MAX_RATE:,.0f}"
         raise BadInput(CLASS, f"{name}: invalid {key} {text!r}", f"give {bounds}")
     return number
-
-
-def _priority(name: str, text: str) -> int:
-    if not re.fullmatch("[+-]?[0-9]{1,18}", text, re.ASCII) or abs(int(text)) > MAX_PRIORITY:
-        remedy = f"give a whole number from -{MAX_PRIORITY:,} to {MAX_PRIORITY:,}; a lower one is served earlier"
-        raise BadInput(CLASS, f"{name}: invalid priority {text!r}", remedy)
-    return int(text)
 
 
 def _typed(name: str, key: str, values: list[str]) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from loadgen.report.result import RunResult
 from loadgen.workload import endpoints
-from loadgen.workload.endpoints.openai import CHAT, COMPLETIONS
+from loadgen.workload.endpoints.generation import CHAT, COMPLETIONS
 
 
 def lines(result: RunResult) -> Iterator[str]:

@@ -7,7 +7,7 @@ from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk, delta, event
-from loadgen.workload.endpoints.messages import MESSAGES
+from loadgen.workload.endpoints.generation import MESSAGES
 from tests.helpers.response_bytes import DONE, answer
 
 

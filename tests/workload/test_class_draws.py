@@ -7,7 +7,7 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.workload.class_draws import ClassDraws, classed
+from loadgen.workload.draws import ClassDraws, classed
 from loadgen.workload.prompt import Prompt
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record
-from loadgen.workload.departures import Departures
+from loadgen.workload.draws import Departures
 
 SHARE = RunSettings(disconnect="20%@tokens=10", seed=7)
 

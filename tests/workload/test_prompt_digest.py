@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from loadgen.workload.prompt import Prompt
-from loadgen.workload.prompt_digest import PromptDigest
+from loadgen.workload.prompt import Prompt, PromptDigest
 
 CHAT = ({"role": "user", "content": "a"},)
 A, B = Prompt("a\u00e9", 3, 5, "1"), Prompt("b", 3, 5, "2")

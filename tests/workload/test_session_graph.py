@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from loadgen.errors import BadInput
 from loadgen.workload import request_store
-from loadgen.workload.prompt import Prompt
+from loadgen.workload.prompt import Prompt, SessionGraph, SessionOrder
 from loadgen.workload.request_store import Requests
-from loadgen.workload.session_graph import SessionGraph, SessionOrder
 
 
 def graph(*back: tuple[int, ...]) -> SessionGraph:

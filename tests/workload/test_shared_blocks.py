@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from loadgen.workload.prefix_cache.shared_blocks import SharedBlocks
+from loadgen.workload.prefix_cache.cache_plan import SharedBlocks
 from loadgen.workload.prefix_cache.token_ends import TokenizedPrompt
 
 

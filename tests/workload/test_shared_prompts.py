@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from loadgen.workload.prefix_cache import shared_prompts
+from loadgen.workload.prefix_cache import cache_plan
 from loadgen.workload.prefix_cache.cache_block import CacheBlock
-from loadgen.workload.prefix_cache.shared_prompts import SharedPrompts
+from loadgen.workload.prefix_cache.cache_plan import SharedPrompts
 from loadgen.workload.prefix_cache.token_ends import TokenEnds
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import load
@@ -49,23 +49,23 @@ def test_what_an_earlier_run_has_counted_is_not_counted_again(monkeypatch: pytes
 
 
 def test_too_many_to_keep_are_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_prompts, "MAX_KEPT", 8)
+    monkeypatch.setattr(cache_plan, "MAX_KEPT", 8)
     assert about(prompts("a b c d e", "a b c x", "y"), sha256="4")["shared_tokens"] == 2
 
 
 def test_too_many_blocks_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_prompts, "MAX_BLOCKS", 1)
-    assert about(prompts("a b c d e", "f"), sha256="5")["unknown"] == shared_prompts.TOO_MANY
+    monkeypatch.setattr(cache_plan, "MAX_BLOCKS", 1)
+    assert about(prompts("a b c d e", "f"), sha256="5")["unknown"] == cache_plan.TOO_MANY
 
 
 def test_the_tokens_of_images_tools_and_several_texts_are_unknown() -> None:
     tools = {"tools": [{"type": "function"}]}
     others = Prompt("", 2, 1, "a", texts=("a", "b")), Prompt("a b", 2, 1, "a", fields=tools)
     for prompt in (Prompt("", 2, 1, "a", IMAGE), *others):
-        assert about([prompt])["unknown"] == shared_prompts.UNKNOWN_TOKENS
+        assert about([prompt])["unknown"] == cache_plan.UNKNOWN_TOKENS
 
 
 def test_without_a_tokenizer_nothing_is_known() -> None:
     shared = SharedPrompts(None, BLOCK)
     list(shared.watch(prompts("a b c")))
-    assert shared.about("6") == {"block_size": 2, "block_size_from": "a flag", "unknown": shared_prompts.NO_TOKENIZER}
+    assert shared.about("6") == {"block_size": 2, "block_size_from": "a flag", "unknown": cache_plan.NO_TOKENIZER}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from loadgen.workload.uniforms import uniforms
+from loadgen.workload.draws import uniforms
 
 COUNT = 20_000
 

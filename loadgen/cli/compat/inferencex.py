@@ -7,7 +7,7 @@ from loadgen.cli.compat.length_range import with_length_ranges
 from loadgen.cli.compat.tool_flags import Given, ToolFlag, refused, renamed, switch, with_fields
 from loadgen.util.argument_parser import number
 from loadgen.workload import vllm_load
-from loadgen.workload.endpoints.openai import COMPLETIONS
+from loadgen.workload.endpoints.generation import COMPLETIONS
 
 REPLACED = ("random_range_ratio",)  # settings whose flags mean something else there
 DEFAULTS: dict[str, Any] = {

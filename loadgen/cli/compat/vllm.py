@@ -10,7 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer
 from loadgen.workload import vllm_load
-from loadgen.workload.endpoints.openai import COMPLETIONS
+from loadgen.workload.endpoints.generation import COMPLETIONS
 
 COMPLETIONS_NAMES = ("lmdeploy", "scalellm", "sglang", "llama.cpp")  # vLLM's other names for the completions API
 TOKENIZERS = ("auto", "hf", "slow")  # modes that use tokenizer.json

@@ -58,5 +58,5 @@ def find(kind: str, rule: str) -> "DatasetClass":
         )
         raise BadInput(FLAG, f"unknown rule {rule!r} for {kind}", remedy)
     module, attribute = rules[rule].split(":")
-    found: DatasetClass = getattr(import_module(module), attribute)
-    return found
+    dataset: DatasetClass = getattr(import_module(module), attribute)
+    return dataset

@@ -38,7 +38,11 @@ class Guidellm05Random:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--tokenizer`, `--random-input-len`, `--random-output-len` and the prompts' seed."""
+        """Create the data set from `--tokenizer`, `--random-input-len`, `--random-output-len` and the prompts' seed.
+
+        Raises:
+            BadInput: Faker is missing, a prefix or a range is given, or the tokenizer cannot be loaded.
+        """
         if any(data.parse_ratios(settings.random_range_ratio)):
             raise BadInput(data.RANGE_RATIO, f"{RULE} does not support ranges", "leave it out")
         if settings.random_prefix_len:
