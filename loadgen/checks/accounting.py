@@ -11,7 +11,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import DISCONNECTED, Snapshot
 from loadgen.util.number_format import percent, plural
-from loadgen.workload.departures import Departures
+from loadgen.workload.draws import Departures
 
 MAX_UNSENT = 0.01  # so few can move no percentile below the p99
 _BUG = "this is a bug in loadgen: please report it with the result file"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from loadgen.checks.check import Check, inapplicable
-from loadgen.config.cache import AS_IS, CACHE, COLD, SALTED, WARM
+from loadgen.config.load import AS_IS, CACHE, COLD, SALTED, WARM
 from loadgen.metrics.run_data import RunData
 from loadgen.util.number_format import percent
 

@@ -9,7 +9,7 @@ from loadgen.config.settings import shown_urls
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.stats import fisher
+from loadgen.stats import hypothesis_tests
 from loadgen.stats.percentile_confidence_interval import CONFIDENCE
 from loadgen.util.arrays import Floats, Int64s
 from loadgen.util.number_format import percent
@@ -79,7 +79,10 @@ def _failing(run: RunData) -> Check:
     ended = [part.ok + part.not_ok for part in targets]
     if not sum(ended):
         return inapplicable(FAILING, "nothing ended")
-    chances = [fisher.one_sided_p(of, count, sum(failed), sum(ended)) for of, count in zip(failed, ended, strict=True)]
+    chances = [
+        hypothesis_tests.fisher_one_sided_p(of, count, sum(failed), sum(ended))
+        for of, count in zip(failed, ended, strict=True)
+    ]
     least = (1 - CONFIDENCE) / len(targets)  # whichever of so many it is
     odd = [k for k, chance in enumerate(chances) if chance < least]
     named = odd or [chances.index(min(chances))]

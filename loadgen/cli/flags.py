@@ -11,9 +11,8 @@ from typing import Any, get_origin
 from loadgen.cli import compat
 from loadgen.cli.compat.tool_flags import add_flags, one_or_several
 from loadgen.cli.topic_parser import TopicParser
-from loadgen.config.field_types import choices, members
 from loadgen.config.load import SWEPT
-from loadgen.config.option import GROUPS, flag, lists, shares, times
+from loadgen.config.option import GROUPS, choices, flag, lists, members, shares, times
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import UNKNOWN, integer, number, seconds, share

@@ -20,7 +20,7 @@ from loadgen.metrics.streamed_tokens import Sample
 from loadgen.util.clock import KERNEL, NS_PER_S, Clock
 from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload import structured_output
-from loadgen.workload.departures import Departures
+from loadgen.workload.draws import Departures
 from loadgen.workload.due_times import Stripe
 from loadgen.workload.prompt import ANSWER_PLACEHOLDER
 from loadgen.workload.request_store import Requests

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Self
 
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.config.think_time import ThinkTime
+from loadgen.config.user_behavior import ThinkTime
 from loadgen.util.clock import NS_PER_S
 from loadgen.util.partition import Partition
+from loadgen.workload.draws import uniforms
 from loadgen.workload.due_times import Stripe
-from loadgen.workload.uniforms import uniforms
 
 logger = logging.getLogger(__name__)
 

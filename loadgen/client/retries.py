@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Self
 
 from loadgen.client.alarm_queue import AlarmQueue
-from loadgen.config.retry import Retry
 from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.user_behavior import Retry
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.util.clock import NS_PER_S, Clock
-from loadgen.workload.uniforms import uniforms
+from loadgen.workload.draws import uniforms
 
 # The waits of OpenAI's Python client: what Retry-After says, up to a minute; else from half a second, doubled each time
 # up to eight seconds, less up to a quarter, so that those refused together do not come back together.

@@ -28,7 +28,7 @@ from loadgen.metrics.failures import Reachability, ReachabilityTracker
 from loadgen.util import machine
 from loadgen.util.clock import clock_for, now_ns
 from loadgen.util.source_address import SourceAddresses
-from loadgen.workload.departures import left_after
+from loadgen.workload.draws import left_after
 from loadgen.workload.target import Target
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadgen.config.python_names import python_names
+from loadgen.config.run_fields import python_names
 from loadgen.lab.audit import Finding, auditor
 from loadgen.lab.study import report
 from loadgen.lab.study.execute import conductor

@@ -3,9 +3,8 @@
 from dataclasses import fields
 from pathlib import Path
 
-from loadgen.config import credential_files, output_check
-from loadgen.config.field_types import check_type
-from loadgen.config.option import flag
+from loadgen.config import output_check, target
+from loadgen.config.option import check_type, flag
 from loadgen.config.output import FILES, SAVING
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -30,7 +29,7 @@ def accepted(settings: RunSettings | None) -> RunSettings:
     for name in NAMES_OF_RESULT:
         if getattr(settings, name) is not None and not settings.saves_result:
             raise BadInput(flag(name), "names a file that nothing asks for", "add save_result=True")
-    secrets = credential_files.read_credential_files({"api_key": settings.api_key, "header": settings.header})
+    secrets = target.read_credential_files({"api_key": settings.api_key, "header": settings.header})
     checked = endpoints.checked(settings.replace(**secrets))
     output_check.check_writable(checked)
     return checked

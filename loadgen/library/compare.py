@@ -6,8 +6,8 @@ from pathlib import Path
 
 from loadgen.analysis.compare import JudgedComparison, NoiseFile, Side
 from loadgen.analysis.compare.side import names as names_of_paths
-from loadgen.config.field_types import check_type
-from loadgen.config.python_names import python_names
+from loadgen.config.option import check_type
+from loadgen.config.run_fields import python_names
 from loadgen.errors import BadInput
 from loadgen.report import RunResult
 

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, ParamSpec, Self, TypeVar
 
 from loadgen import report
-from loadgen.config.field_types import check_type
-from loadgen.config.python_names import python_names
+from loadgen.config.option import check_type
+from loadgen.config.run_fields import python_names
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, GivenUp, LoadgenError
 from loadgen.library.accepted import accepted, check_callback, check_dataset

@@ -9,9 +9,9 @@ from loadgen import report
 from loadgen.analysis.search.early_stop import StopRule
 from loadgen.analysis.search.load_search import LoadSearch
 from loadgen.analysis.search.search_check import check_chosen, check_requested
-from loadgen.config.field_types import check_type
 from loadgen.config.load import AxisName
-from loadgen.config.python_names import python_names
+from loadgen.config.option import check_type
+from loadgen.config.run_fields import python_names
 from loadgen.config.serialize import differences
 from loadgen.config.settings import RunSettings
 from loadgen.errors import LoadgenError

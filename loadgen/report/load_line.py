@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from loadgen.config.load_profile import CONCURRENCY, LoadProfile
 from loadgen.config.settings import RunSettings
-from loadgen.config.think_time import ThinkTime
+from loadgen.config.user_behavior import ThinkTime
 from loadgen.report.result import RunResult
 from loadgen.report.series import level_with_unit
 from loadgen.util.number_format import duration, plural

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 from typing import NamedTuple
 
-from loadgen.config.cache import CACHE
+from loadgen.config.load import CACHE
 from loadgen.errors import BadInput
 from loadgen.metrics.records.trailer import ServerCall
 from loadgen.util.http_client import Reply

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from loadgen.config.class_text import CLASS
-from loadgen.config.request_class import RequestClass
+from loadgen.config.request_class import CLASS, RequestClass
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.runner.prompt_source import ClassCounts, PromptSource
 from loadgen.workload.chat_template.template_tokens import TemplateTokens
-from loadgen.workload.class_draws import ClassDraws
+from loadgen.workload.draws import ClassDraws
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
 

@@ -1,7 +1,7 @@
 """A process that finds what a run of random words needs to know of a tokenizer, when it is used for the first time.
 
 Parsing a tokenizer takes half a second. It needs no NumPy, so this process begins before the command has imported
-that. The preparer waits for it, since `fact_cache` lets one process at a time make the facts of a tokenizer. `run()`
+that. The preparer waits for it, since `files.cache` lets one process at a time make the facts of a tokenizer. `run()`
 reads one line, the path of a tokenizer.json.
 """
 
@@ -12,8 +12,8 @@ from pathlib import Path
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util import child_process
-from loadgen.workload.files import file_hash
-from loadgen.workload.tokenizer import exact_text, fact_cache, tokenizer
+from loadgen.workload.files import cache
+from loadgen.workload.tokenizer import exact_text, tokenizer
 
 MODULE = __name__
 OF_RANDOM_WORDS = ("random", "prefix_repetition")  # data sets that need no more of a tokenizer than these facts
@@ -28,7 +28,7 @@ def unknown_file(settings: RunSettings) -> Path | None:
     if path.is_dir():
         path /= tokenizer.FILE
     try:
-        known = path.name != tokenizer.FILE or exact_text.are_known(file_hash.sha256(path))
+        known = path.name != tokenizer.FILE or exact_text.are_known(cache.file_sha256(path))
     except OSError:
         return None
     return None if known else path
@@ -39,7 +39,7 @@ def run() -> None:
     child_process.name_process("facts")
     path = Path(os.fsdecode(sys.stdin.buffer.readline().rstrip(b"\n")))
     try:
-        with fact_cache.making(file_hash.sha256(path)):
+        with cache.making_facts(cache.file_sha256(path)):
             _find(path)
     except (OSError, BadInput):
         return

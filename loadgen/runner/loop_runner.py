@@ -14,7 +14,7 @@ from loadgen.client.probe import Probe
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
 from loadgen.client.warmup import Warmup
-from loadgen.config.cache import WARM
+from loadgen.config.load import WARM
 from loadgen.config.target import BALANCE
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop

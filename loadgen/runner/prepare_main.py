@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 
-from loadgen.config.cache import SALTED
+from loadgen.config.load import SALTED
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.runner.class_prompts import data_of, prompts_of_run
@@ -27,8 +27,7 @@ from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.chat_template.template_tokens import TemplateTokens
 from loadgen.workload.prefix_cache.cache_block import CacheBlock
-from loadgen.workload.prompt import UNPLANNED, Dataset, Prompt
-from loadgen.workload.prompt_digest import prompt_mark
+from loadgen.workload.prompt import UNPLANNED, Dataset, Prompt, prompt_mark
 from loadgen.workload.request_store import RequestFiles, next_block
 from loadgen.workload.target import Target
 
@@ -201,12 +200,12 @@ def _warmup_prompts(order: PrepareOrder, beyond: Iterator[Prompt], count: int) -
     own = list(islice((prompt for prompt in beyond if not prompt.follows), count))
     yield from own
     if len(own) < count:
-        from loadgen.workload.datasets import filler
+        from loadgen.workload.datasets import random_words
 
         with request_store.Requests(order.folder) as written:
             starts = [row for row in range(written.prepared) if written.turn(row) == 0]
             rows = islice(cycle(starts), count - len(own))
-            yield from filler.filler_prompts(order.settings, [_length(order, written, row) for row in rows])
+            yield from random_words.filler_prompts(order.settings, [_length(order, written, row) for row in rows])
 
 
 def _length(order: PrepareOrder, written: request_store.Requests, row: int) -> tuple[int, int]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from loadgen.config.class_text import CLASS
+from loadgen.config.request_class import CLASS
 from loadgen.config.settings import RunSettings, is_closed_loop
 from loadgen.errors import BadInput
 from loadgen.workload.chat_template.template_tokens import INPUT_LEN_COUNTS, TemplateTokens
-from loadgen.workload.class_draws import ClassDraws, classed
+from loadgen.workload.draws import ClassDraws, classed
 from loadgen.workload.prompt import Continued, Dataset, Prefixed, Prompt, Sessions, Timed
 from loadgen.workload.target import Target
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from loadgen import checks, report
-from loadgen.config.field_types import check_type
-from loadgen.config.python_names import python_names
+from loadgen.config.option import check_type
+from loadgen.config.run_fields import python_names
 from loadgen.config.settings import seed_of
 from loadgen.errors import BadInput
 from loadgen.metrics import streamed_tokens

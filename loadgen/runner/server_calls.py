@@ -8,7 +8,7 @@ from typing import Self
 
 import orjson
 
-from loadgen.config.cache import COLD
+from loadgen.config.load import COLD
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, Unreachable
 from loadgen.metrics.records.trailer import Moment, ServerCall

@@ -7,8 +7,7 @@ import math
 from collections import deque
 
 from loadgen.config.settings import RunSettings
-from loadgen.config.slo import RATES
-from loadgen.config.stop_condition import ERRORS, StopCondition
+from loadgen.config.slo import ERRORS, RATES, StopCondition
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.trailer import StopEvent

@@ -24,7 +24,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import SendHook
 from loadgen.core.record import Record
 from loadgen.util.clock import Clock
-from loadgen.workload.departures import left_after
+from loadgen.workload.draws import left_after
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from loadgen.client.capture_file import CapturedResponse, End
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.errors import BadInput
-from loadgen.workload.endpoints.openai import CHAT
+from loadgen.workload.endpoints.generation import CHAT
 from loadgen.workload.target import Target
 from tests.helpers.run_facts import MS, START, at, planned
 

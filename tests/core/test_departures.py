@@ -8,7 +8,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.engines.sim.http1 import LAST_CHUNK, chunk
 from loadgen.testing.replies import STREAM, delta, event
-from loadgen.workload.endpoints.messages import MESSAGES
+from loadgen.workload.endpoints.generation import MESSAGES
 from tests.helpers.response_bytes import DONE, answer
 
 

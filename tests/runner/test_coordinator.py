@@ -26,7 +26,7 @@ from loadgen.runner.participant import Proxy
 from loadgen.util.partition import Partition
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
-from loadgen.workload.endpoints.openai import CHAT
+from loadgen.workload.endpoints.generation import CHAT
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
 from tests.helpers.run_facts import answered, heading

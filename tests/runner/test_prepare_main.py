@@ -14,8 +14,7 @@ from loadgen.runner.prepare_main import PrepareOrder, prepare
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.due_times import FOLLOWS
-from loadgen.workload.prompt import UNPLANNED, Prompt
-from loadgen.workload.prompt_digest import PromptDigest, prompt_mark
+from loadgen.workload.prompt import UNPLANNED, Prompt, PromptDigest, prompt_mark
 from loadgen.workload.request_store import WARMUP_PREFIX, Requests
 from loadgen.workload.target import Target
 from tests.helpers.source import ROOT

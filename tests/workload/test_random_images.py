@@ -9,8 +9,8 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
-from loadgen.workload.datasets.image_shapes import ImageShapes
 from loadgen.workload.datasets.prompt_rows import line
+from loadgen.workload.datasets.random_images import ImageShapes
 from loadgen.workload.image import images
 from loadgen.workload.target import Target
 from tests.helpers.source import ROOT

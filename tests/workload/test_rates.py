@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from loadgen.config.load_profile import LoadProfile, Phase
 from loadgen.config.settings import RunSettings
 from loadgen.util.arrays import Floats
-from loadgen.workload.arrivals import Schedule
-from loadgen.workload.rates import ProfileRate
+from loadgen.workload.arrivals import ProfileRate, Schedule
 
 STEPS = 4_000  # of the integral that the tests compute themselves
 PHASES = st.one_of(

@@ -13,7 +13,7 @@ from loadgen.analysis.compare.side import Side, check_distinct, together
 from loadgen.analysis.compare.workload import Difference
 from loadgen.checks import prefix_cache
 from loadgen.errors import BadInput
-from loadgen.stats import holm
+from loadgen.stats import hypothesis_tests
 from loadgen.util.number_format import first_of, percent
 
 MAX_NAMED = 3  # runs in a note
@@ -177,7 +177,7 @@ def _compare_pair(pair: Pair, metrics: Iterable[Metric], requested: Iterable[Met
 def _with_conclusions(comparison: Comparison) -> Comparison:
     """Add conclusions: better and worse are corrected by Holm's procedure for all rows that are tested."""
     p_values = [row.interval.p_value for row in comparison.tested_rows if row.interval is not None]
-    largest = holm.largest_rejected(p_values, 1 - CONFIDENCE)
+    largest = hypothesis_tests.largest_rejected(p_values, 1 - CONFIDENCE)
     candidates = []
     for candidate in comparison.candidates:
         rows = [replace(row, conclusion=_conclusion(row, candidate, largest)) for row in candidate.rows]

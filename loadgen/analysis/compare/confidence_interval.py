@@ -18,7 +18,7 @@ from loadgen.analysis.compare.run_requests import RunRequests
 from loadgen.analysis.compare.side import MIN_STARTS, Side
 from loadgen.analysis.compare.workload import HASHED_SETTINGS, OWN
 from loadgen.errors import BadInput
-from loadgen.stats import block_bootstrap, student_t
+from loadgen.stats import block_bootstrap, distributions
 from loadgen.stats.variance import Noise
 from loadgen.util.arrays import Floats
 from loadgen.util.atomic_file import write_atomic
@@ -55,9 +55,9 @@ class ConfidenceInterval:
     @classmethod
     def of(cls, difference: float, error: float, df: float, basis: Basis) -> "ConfidenceInterval":
         """Return the interval of a difference by its standard error and degrees of freedom."""
-        half_width = student_t.two_sided_quantile(1 - CONFIDENCE, df) * error
+        half_width = distributions.student_two_sided_quantile(1 - CONFIDENCE, df) * error
         t = abs(difference) / error if error else math.inf if difference else 0.0
-        return cls(difference - half_width, difference + half_width, basis, student_t.two_sided_p(t, df))
+        return cls(difference - half_width, difference + half_width, basis, distributions.student_two_sided_p(t, df))
 
     @property
     def excludes_zero(self) -> bool:

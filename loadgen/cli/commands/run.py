@@ -84,9 +84,9 @@ def measure(flag_values: dict[str, Any]) -> int:
 def fork_children(settings: RunSettings) -> None:
     """Fork the processes that a run with these settings needs, each once what it shares with the command is imported.
 
-    The event loop has not started yet. The scraper is first: it imports aiohttp while this process imports the rest, and
-    is then ready to probe the server. A measuring process needs no NumPy, and is forked before it is imported; so is the
-    process that parses a tokenizer.
+    The event loop has not started yet. The scraper is first: it imports aiohttp while this process imports the rest,
+    and is then ready to probe the server. A measuring process needs no NumPy, and is forked before it is imported; so
+    is the process that parses a tokenizer.
     """
     if settings.ray is not None:
         return

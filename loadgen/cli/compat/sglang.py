@@ -21,10 +21,10 @@ from loadgen.cli.compat.tool_flags import (
     with_fields,
 )
 from loadgen.cli.output import say
-from loadgen.config import lora
-from loadgen.config.cache import COLD
+from loadgen.config import request_class
 from loadgen.config.data import PREFIX_REPETITION, RANDOM_IMAGES, TRACE
-from loadgen.config.number_range import ABOVE_0, ABOVE_1, FINITE, Range
+from loadgen.config.load import COLD
+from loadgen.config.option import ABOVE_0, ABOVE_1, FINITE, Range
 from loadgen.config.option import flag as spelled
 from loadgen.config.output import SGLANG_ARGUMENTS, SGLANG_PERCENTILES
 from loadgen.errors import BadInput
@@ -89,7 +89,7 @@ IMAGE_DEFAULTS: dict[str, Any] = {
     "image_format": "jpeg:85",
     "image_position": "first",
 }
-DISTRIBUTIONS = {"uniform": lora.RANDOM, "distinct": lora.IN_TURN}  # beside skewed
+DISTRIBUTIONS = {"uniform": request_class.RANDOM, "distinct": request_class.IN_TURN}  # beside skewed
 ALPHA, ZIPF_ALPHA = "_lora_zipf_alpha", 1.5  # a marker, and its default
 STAGE_STEPS = 5  # the default
 
@@ -247,22 +247,22 @@ def _names(value: Sequence[str], settings: Settings) -> dict[str, Any]:
 
 
 def _distribution(value: str, settings: Settings) -> dict[str, Any]:
-    if value == lora.SKEWED:
+    if value == request_class.SKEWED:
         return {"lora_assignment": _skewed(settings.get(ALPHA, ZIPF_ALPHA))}
     if value not in DISTRIBUTIONS:
-        remedy = f"choose from {', '.join(DISTRIBUTIONS)}, {lora.SKEWED}"
+        remedy = f"choose from {', '.join(DISTRIBUTIONS)}, {request_class.SKEWED}"
         raise BadInput("--lora-request-distribution", f"unknown distribution {value!r}", remedy)
     return {"lora_assignment": DISTRIBUTIONS[value]}
 
 
 def _zipf_alpha(value: float, settings: Settings) -> dict[str, Any]:
     Range("a number above 1", ABOVE_1).check("--lora-zipf-alpha", value)
-    is_skewed = str(settings.get("lora_assignment")).startswith(lora.SKEWED)
+    is_skewed = str(settings.get("lora_assignment")).startswith(request_class.SKEWED)
     return {ALPHA: value} | ({"lora_assignment": _skewed(value)} if is_skewed else {})
 
 
 def _skewed(alpha: float) -> str:
-    return f"{lora.SKEWED}:{alpha:g}"
+    return f"{request_class.SKEWED}:{alpha:g}"
 
 
 def _sizes(resolution: str) -> str:

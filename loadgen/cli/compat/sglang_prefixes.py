@@ -3,9 +3,9 @@
 from typing import Any
 
 from loadgen.cli.compat.tool_flags import NONE, ONE, Settings, marked, refused, renamed, switch
-from loadgen.config.cache import COLD, WARM
 from loadgen.config.data import PREFIX_REPETITION
-from loadgen.config.number_range import SHARE
+from loadgen.config.load import COLD, WARM
+from loadgen.config.option import SHARE
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 

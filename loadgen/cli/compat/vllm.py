@@ -24,12 +24,12 @@ from loadgen.cli.compat.tool_flags import (
 )
 from loadgen.cli.output import say
 from loadgen.config.data import RANDOM_IMAGES
-from loadgen.config.number_range import SHARE, Range
+from loadgen.config.option import SHARE, Range
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 from loadgen.workload import vllm_load
-from loadgen.workload.endpoints.openai import COMPLETIONS
+from loadgen.workload.endpoints.generation import COMPLETIONS
 
 COMPLETIONS_NAMES = ("lmdeploy", "scalellm", "sglang", "llama.cpp")  # vLLM's other names for the completions API
 TOKENIZERS = ("auto", "hf", "slow")  # modes that use tokenizer.json

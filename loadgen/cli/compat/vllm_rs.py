@@ -19,13 +19,11 @@ from loadgen.cli.compat.tool_flags import (
     renamed,
     switch,
 )
-from loadgen.config.cache import COLD
-from loadgen.config.data import MULTI_TURN, DataSettings
-from loadgen.config.load import LoadSettings
-from loadgen.config.number_range import FROM_1, TOKENS
+from loadgen.config.data import MULTI_TURN, DataSettings, parse_ratios
+from loadgen.config.load import COLD, LoadSettings
+from loadgen.config.option import FROM_1, TOKENS
 from loadgen.config.option import flag as spelled
 from loadgen.config.output import OutputSettings
-from loadgen.config.range_ratio import parse_ratios
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.config import presets
-from loadgen.config.number_range import ABOVE_0, BELOW_1, Range
+from loadgen.config.option import ABOVE_0, BELOW_1, Range
 from loadgen.errors import BadInput
 from loadgen.lab.gpustack import data, profile, steps, target
 from loadgen.lab.gpustack.auto_tune import AutoTune

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from loadgen.checks import prefix_cache
-from loadgen.config.cache import WARM, CacheProtocol
+from loadgen.config.load import WARM, CacheProtocol
 from loadgen.metrics.records.trailer import Moment
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.names import ACCEPTED_AT, COUNTERS, HIGHEST, SUMMED

@@ -8,7 +8,7 @@ from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import Example, Retries, ServerStop
 from loadgen.util.number_format import fixed, percent, plural
 from loadgen.workload import endpoints
-from loadgen.workload.endpoints.openai import CHAT, COMPLETIONS
+from loadgen.workload.endpoints.generation import CHAT, COMPLETIONS
 
 MAX_DETAIL = 160  # characters of a text of a server
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
-from loadgen.config.cache import AS_IS, COLD, SALTED
+from loadgen.config.load import AS_IS, COLD, SALTED
 from loadgen.report.html import Block, Paragraph, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.server import GpuLevels, MetricsSource, PrefixCache, ServerMetrics

@@ -23,12 +23,12 @@ NOT_MEASURED = {  # backends of vLLM that loadgen does not have, and what their 
         ("openai-embeddings-clip", "openai-embeddings-vlm2vec", "infinity-embeddings-clip"), "embeddings of images"
     ),
 }
-COMPLETIONS = "loadgen.workload.endpoints.openai:COMPLETIONS"
+COMPLETIONS = "loadgen.workload.endpoints.generation:COMPLETIONS"
 BUILT_IN = {
-    "openai-chat": "loadgen.workload.endpoints.openai:CHAT",
-    "openai-responses": "loadgen.workload.endpoints.responses:RESPONSES",
-    "anthropic": "loadgen.workload.endpoints.messages:MESSAGES",
-    "sglang-native": "loadgen.workload.endpoints.generate:GENERATE",
+    "openai-chat": "loadgen.workload.endpoints.generation:CHAT",
+    "openai-responses": "loadgen.workload.endpoints.generation:RESPONSES",
+    "anthropic": "loadgen.workload.endpoints.generation:MESSAGES",
+    "sglang-native": "loadgen.workload.endpoints.generation:GENERATE",
     "openai-embeddings": "loadgen.workload.endpoints.pooling:EMBEDDINGS",
     "openai-embeddings-chat": "loadgen.workload.endpoints.pooling:CHAT_EMBEDDINGS",
     "infinity-embeddings": "loadgen.workload.endpoints.pooling:INFINITY",
@@ -110,8 +110,8 @@ def named(name: str) -> Api:
         BadInput: The name is unknown, or cannot be imported.
     """
     if name in BUILT_IN:
-        own: Api = plugins.built_in(BUILT_IN[name])
-        return own
+        built_in: Api = plugins.built_in(BUILT_IN[name])
+        return built_in
     if name in NOT_MEASURED:
         problem = f"{name} is for {NOT_MEASURED[name]}, which loadgen does not send"
         raise BadInput("--backend", problem, "use vLLM's own tool for it")
@@ -119,7 +119,7 @@ def named(name: str) -> Api:
     if name not in installed.names:
         remedy = f"choose from {', '.join(dict.fromkeys([*BUILT_IN, *sorted(installed.names)]))}"
         raise BadInput("--backend", f"unknown value {name!r}", remedy)
-    found = plugins.load("--backend", installed[name])
-    if not isinstance(found, Api):
+    api = plugins.load("--backend", installed[name])
+    if not isinstance(api, Api):
         raise BadInput("--backend", f"{name!r} is not an Api", "repair the package that adds it")
-    return found
+    return api

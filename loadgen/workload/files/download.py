@@ -84,6 +84,8 @@ def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress
     """Download a published file into `folder`, unless it exists there.
 
     Args:
+        published: The file.
+        folder: The destination, which is created if needed.
         hub: URL of the hub or mirror, as in HF_ENDPOINT.
         progress: Called after each read with the bytes received and the total.
 
@@ -91,7 +93,10 @@ def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress
         BadInput: The URL is invalid; the folder cannot be used, has no room, or has another file of that name.
         Unreachable: The server does not respond, or not with this file.
     """
-    path, hub = folder / published.name, _address(hub)
+    if server_url(hub) is None:
+        problem = f"invalid http or https URL {hub!r}"
+        raise BadInput("HF_ENDPOINT", problem, f"write https://HOST, or unset it for {HUB}")
+    path = folder / published.name
     if path.exists():
         if not published.has_size(path.stat().st_size):
             problem = f"{path} exists with {path.stat().st_size:,} bytes, and {published.megabytes} MB are published"
@@ -100,17 +105,10 @@ def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with Part(path) as part:
-            _receive(published, hub + published.path, part, progress)
+            _receive(published, hub.rstrip("/") + published.path, part, progress)
             return Fetched(path, part.finish())
     except OSError as error:
         raise BadInput("--to", f"{folder} cannot be written ({error.strerror})", "give another folder") from error
-
-
-def _address(hub: str) -> str:
-    if server_url(hub) is None:
-        problem = f"invalid http or https URL {hub!r}"
-        raise BadInput("HF_ENDPOINT", problem, f"write https://HOST, or unset it for {HUB}")
-    return hub.rstrip("/")
 
 
 class Part:
@@ -177,10 +175,10 @@ class Part:
         """Move the complete file to its place, and return its SHA-256 in hex."""
         self._file.flush()
         with open(self._path, "rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         self._path.replace(self._destination)
         self._tag_path.unlink(missing_ok=True)
-        return found
+        return sha256
 
 
 def _receive(published: Published, url: str, part: Part, progress: Progress) -> None:

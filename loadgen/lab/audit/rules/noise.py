@@ -8,7 +8,7 @@ from loadgen.lab.audit.finding import Findings
 from loadgen.lab.audit.number import change
 from loadgen.lab.audit.rules.gains import of_stages, printed_change
 from loadgen.lab.audit.study import PublishedArm, PublishedStudy, kinds
-from loadgen.stats import student_t
+from loadgen.stats import distributions
 from loadgen.stats.variance import Noise
 
 CONFIDENCE = 0.95  # two-sided
@@ -28,7 +28,7 @@ def noise(study: PublishedStudy) -> Findings:
         yield from _unknown(study)
         return
     kinds_of = "one treatment" if len(values) == 1 else f"{len(values)} treatments"
-    least = math.exp(student_t.two_sided_quantile(1 - CONFIDENCE, within.df) * within.sd * math.sqrt(2))
+    least = math.exp(distributions.student_two_sided_quantile(1 - CONFIDENCE, within.df) * within.sd * math.sqrt(2))
     for row, base, cell in study.pairs():
         before, after = (study.showing(found.get("total_per_s")) for found in (base, cell))
         if not before or not after or not any(arm.stage for arm in before + after):

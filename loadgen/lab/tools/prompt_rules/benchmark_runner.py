@@ -38,7 +38,11 @@ class BenchmarkRunnerShareGPT:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--dataset-path`, `--tokenizer` and the lengths `--sharegpt-*`."""
+        """Create the data set from `--dataset-path`, `--tokenizer` and the lengths `--sharegpt-*`.
+
+        Raises:
+            BadInput: The file or the tokenizer cannot be used, or the lengths are no range.
+        """
         low, high = _range(settings.sharegpt_input_len)
         return cls(
             conversations=ConversationsInOrder(sharegpt_path(settings)),
@@ -49,14 +53,21 @@ class BenchmarkRunnerShareGPT:
         )
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield the first `count` prompts. One batch at a time is in memory, and no more of the file is read."""
-        found = (
-            each
-            for each in self.conversations
-            if each.speakers[0] in ASKS and each.speakers[1] in ANSWERS and each.prompt and each.answer
+        """Yield the first `count` prompts. One batch at a time is in memory, and no more of the file is read.
+
+        Raises:
+            BadInput: The part of the file that is read is not JSON, or the file has fewer such conversations.
+        """
+        conversations = (
+            conversation
+            for conversation in self.conversations
+            if conversation.speakers[0] in ASKS
+            and conversation.speakers[1] in ANSWERS
+            and conversation.prompt
+            and conversation.answer
         )
         made = 0
-        while batch := list(islice(found, min(BATCH, count - made))):
+        while batch := list(islice(conversations, min(BATCH, count - made))):
             for prompt in self._prompts(batch):
                 made += 1
                 yield prompt
@@ -82,9 +93,9 @@ class BenchmarkRunnerShareGPT:
             outputs = self.tokenizer.count([conversation.answer for conversation in batch])
         else:
             outputs = [self.output_tokens] * len(batch)
-        for conversation, tokens, wanted in zip(batch, inputs, outputs, strict=True):
+        for conversation, tokens, output_tokens in zip(batch, inputs, outputs, strict=True):
             if self.min_tokens <= tokens - self.tokenizer.special_tokens <= self.max_tokens:
-                yield Prompt(conversation.prompt, tokens, wanted, f"sharegpt/{conversation.source}")
+                yield Prompt(conversation.prompt, tokens, output_tokens, f"sharegpt/{conversation.source}")
 
 
 def _range(text: str | None) -> tuple[int, float]:
@@ -93,9 +104,9 @@ def _range(text: str | None) -> tuple[int, float]:
         return 0, math.inf
     low, colon, high = text.partition(":")
     good = colon and all(end == "" or end.isdecimal() for end in (low, high)) and low + high
-    found = (int(low or 0), int(high) if high else math.inf) if good else (1, 0)
-    if found[0] > found[1]:
+    bounds = (int(low or 0), int(high) if high else math.inf) if good else (1, 0)
+    if bounds[0] > bounds[1]:
         raise BadInput(
             INPUT_LEN, f"{text!r} is not a range of lengths", "write MIN:MAX, MIN: or :MAX, for example 10:2000"
         )
-    return found
+    return bounds

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from loadgen.config.range_ratio import parse_ratios
+from loadgen.config.data import parse_ratios
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.lengths import INPUT_LEN, Lengths, plain_length
@@ -28,10 +28,10 @@ class RandomNumbers(NamedTuple):
     """The random numbers of a rule; arrays have a number for each prompt.
 
     Attributes:
-        prefix: Ids of the shared prefix.
-        inputs: Number of ids of each prompt without its prefix.
+        prefix: The ids of the shared prefix.
+        inputs: The number of ids of each prompt without its prefix.
         outputs: Maximum tokens of each answer.
-        offsets: Offset of each range in the vocabulary, without the number of the prompt.
+        offsets: The offset of each range in the vocabulary, without the number of the prompt.
     """
 
     prefix: list[int]
@@ -45,15 +45,17 @@ class ConsecutiveIds(ABC):
     """Prompt i is the shared prefix, then the ids from offset + i on, modulo the vocabulary.
 
     Attributes:
+        RULE: The name of the rule.
+        CUTS_PREFIX: Whether a text is cut to prefix and length together, and has its real number of tokens; else it is
+            cut to the length alone, and has the requested number.
         tokenizer: Decodes and encodes; ids are from its vocabulary without added tokens.
         prefix_tokens: Ids of the shared prefix, 0 for none.
         inputs: Minimum and maximum number of ids of a prompt without its prefix and special tokens.
         outputs: Minimum and maximum of the tokens of an answer.
+        seed: The seed of everything.
     """
 
-    RULE: ClassVar[str]  # name of the rule
-    # whether a text is cut to prefix and length together, and has its real number of tokens; else it is cut to the
-    # length alone, and has the requested number
+    RULE: ClassVar[str]
     CUTS_PREFIX: ClassVar[bool]
 
     tokenizer: Tokenizer
@@ -64,7 +66,11 @@ class ConsecutiveIds(ABC):
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--tokenizer`, the `--random-*` fields and the seed of the prompts."""
+        """Create the data set from `--tokenizer`, the `--random-*` fields and the seed of the prompts.
+
+        Raises:
+            BadInput: A length or ratio leaves no token, or the tokenizer cannot be loaded.
+        """
         input_ratio, output_ratio = parse_ratios(settings.random_range_ratio)
         inputs = plain_length(INPUT_LEN, settings.random_input_len, cls.RULE)
         outputs = plain_length("--random-output-len", settings.random_output_len, cls.RULE)
@@ -97,16 +103,16 @@ class ConsecutiveIds(ABC):
             rows = range(start, min(start + block, count))
             lengths = inputs[start : start + block].tolist()
             ranges = [
-                prefix + ((offsets[row] + row + np.arange(own)) % self.tokenizer.own_size).tolist()
-                for row, own in zip(rows, lengths, strict=True)
+                prefix + ((offsets[row] + row + np.arange(length)) % self.tokenizer.own_size).tolist()
+                for row, length in zip(rows, lengths, strict=True)
             ]
             encoded = self.tokenizer.encode_batch(self.tokenizer.decode_batch(ranges))
             more = self.prefix_tokens if self.CUTS_PREFIX else 0
-            cut = [ids[: more + own] for ids, own in zip(encoded, lengths, strict=True)]
+            cut = [ids[: more + length] for ids, length in zip(encoded, lengths, strict=True)]
             texts = self.tokenizer.decode_batch(cut)
-            wanted = outputs[start : start + block].tolist()
-            for row, text, own, ids, output in zip(rows, texts, lengths, cut, wanted, strict=True):
-                tokens = len(ids) if self.CUTS_PREFIX else self.prefix_tokens + own
+            output_lengths = outputs[start : start + block].tolist()
+            for row, text, length, ids, output in zip(rows, texts, lengths, cut, output_lengths, strict=True):
+                tokens = len(ids) if self.CUTS_PREFIX else self.prefix_tokens + length
                 total += tokens
                 yield Prompt(text, tokens, output, f"random/{self.RULE}/{self.seed}/{row}")
         if count:

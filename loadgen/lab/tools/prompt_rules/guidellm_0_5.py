@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-from loadgen.config import range_ratio
+from loadgen.config import data
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets import rules
@@ -38,9 +38,13 @@ class Guidellm05Random:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--tokenizer`, `--random-input-len`, `--random-output-len` and the prompts' seed."""
-        if any(range_ratio.parse_ratios(settings.random_range_ratio)):
-            raise BadInput(range_ratio.FLAG, f"{RULE} does not support ranges", "leave it out")
+        """Create the data set from `--tokenizer`, `--random-input-len`, `--random-output-len` and the prompts' seed.
+
+        Raises:
+            BadInput: Faker is missing, a prefix or a range is given, or the tokenizer cannot be loaded.
+        """
+        if any(data.parse_ratios(settings.random_range_ratio)):
+            raise BadInput(data.RANGE_RATIO, f"{RULE} does not support ranges", "leave it out")
         if settings.random_prefix_len:
             raise BadInput("--random-prefix-len", f"{RULE} does not support a prefix", "leave it out")
         _faker(0)

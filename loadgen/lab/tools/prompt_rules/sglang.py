@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from loadgen.config.settings import RunSettings
-from loadgen.workload.datasets.conversation_lines import REMEDY, ConversationLines
 from loadgen.workload.datasets.sharegpt import ShareGPTDataset
+from loadgen.workload.datasets.sharegpt_file import LINES_REMEDY, ConversationLines
 from loadgen.workload.files.mapped_file import dataset_path
 from loadgen.workload.tokenizer.tokenizer import tokenizer_of
 
@@ -30,8 +30,12 @@ class SGLangCustom(SGLangShareGPT):
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> "SGLangCustom":
-        """Create it from `--dataset-path`, `--tokenizer` and `--sharegpt-output-len`."""
-        return cls(ConversationLines(dataset_path(settings, REMEDY)), tokenizer_of(settings), settings)
+        """Create it from `--dataset-path`, `--tokenizer` and `--sharegpt-output-len`.
+
+        Raises:
+            BadInput: The file or the tokenizer cannot be used.
+        """
+        return cls(ConversationLines(dataset_path(settings, LINES_REMEDY)), tokenizer_of(settings), settings)
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
