@@ -57,6 +57,7 @@ bench: $(VENV)/.all  ## what the client costs, beside a plain aiohttp client and
 	$(BIN)/python -m tests.qa.performance.stamps $(filter --quick,$(FLAGS))
 	$(BIN)/python -m tests.qa.performance.tls $(filter --quick,$(FLAGS))
 	$(BIN)/python -m tests.qa.performance.cpu_profile $(filter --quick,$(FLAGS))
+	$(BIN)/python -m tests.qa.performance.instructions $(filter --quick,$(FLAGS))
 
 ordinary: $(VENV)/.all  ## how often the runs of a user's first hours are VALID, a quarter of an hour; FLAGS=--quick
 	$(BIN)/python -m tests.qa.performance.ordinary $(FLAGS)
