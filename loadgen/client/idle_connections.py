@@ -31,7 +31,8 @@ LONG_REST_NS = 250_000_000
 FIRST_LIMIT_NS = 1_000_000_000
 # A request must reach the server before its limit has passed: half a round trip after the response left, and another
 # half after the send. The rest allows for timers.
-MARGIN_NS, MARGIN_ROUND_TRIPS = 50_000_000, 2
+MARGIN_NS = 50_000_000
+MARGIN_ROUND_TRIPS = 2
 UNKNOWN_ROUND_TRIP_NS = 600_000_000  # by satellite; assumed until a response has begun
 REPLACE_AHEAD_NS = 200_000_000  # so long before it is too old a connection is replaced
 
@@ -129,7 +130,8 @@ class IdleConnections:
 
     def ready_for_longer(self, at_ns: int) -> int:
         """Return how many of them will still be young enough REPLACE_AHEAD_NS after `at_ns`."""
-        count, until_ns = self.ready(at_ns), at_ns + REPLACE_AHEAD_NS
+        count = self.ready(at_ns)
+        until_ns = at_ns + REPLACE_AHEAD_NS
         count -= self._oldest is not None and not self._is_young(self._oldest, until_ns)
         for idle in (self._unused, self._rested):
             for connection in idle:
@@ -222,7 +224,8 @@ class IdleConnections:
 
     def _is_young(self, connection: "Connection", at_ns: int) -> bool:
         """Return whether a request may use a connection at `at_ns`, by its age."""
-        age_ns, limit_ns = at_ns - connection.idle_since, self.limit_ns
+        age_ns = at_ns - connection.idle_since
+        limit_ns = self.limit_ns
         if limit_ns is None:
             if age_ns < FIRST_LIMIT_NS:
                 return True
@@ -290,7 +293,8 @@ class IdleConnections:
         """Learn from a connection that was closed at this age, unless others were used at a greater age."""
         if age_ns >= FIRST_LIMIT_NS or age_ns > self._used_at_ns:
             if age_ns < FIRST_LIMIT_NS and not self._used_at_ns:  # it speaks against those that lasted through a rest
-                self._rest_ns, self._rested_ns = LONG_REST_NS, 0
+                self._rest_ns = LONG_REST_NS
+                self._rested_ns = 0
             self._limit(age_ns)
 
     def _limit(self, age_ns: int) -> None:

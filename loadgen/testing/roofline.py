@@ -7,7 +7,7 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 
-from loadgen.engines.sim.emit import Outlet
+from loadgen.engines.sim.outlet import Outlet
 from loadgen.testing import server_main
 from loadgen.testing.replies import DONE, LAST_CHUNK, STREAM, chunk, error_body, event, models
 from loadgen.testing.request import Request

@@ -4,10 +4,9 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from loadgen.core.event_flags import TOKENS
+from loadgen.core.event_flags import NAMES, TOKENS
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import UNBOUNDED, Record
-from loadgen.core.record_json import FLAGS
 from loadgen.workload.prompt import UNPLANNED
 
 EventRuns = Sequence[tuple[int, int]]  # as `Record.stream` has them
@@ -89,4 +88,4 @@ def event_runs(stream: Sequence[tuple[str, int]], due: int) -> EventRuns:
 
 @functools.lru_cache(1024)
 def _flags(names: str) -> int:
-    return sum(FLAGS[name] for name in names.split("+")) if names else 0
+    return sum(NAMES[name] for name in names.split("+")) if names else 0

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from loadgen.core.delta import Delta
-from loadgen.core.dialect import Dialect
+from loadgen.core.dialect import Delta, Dialect
 from loadgen.core.event_flags import CHOICE, CONTENT, FINISH, OTHER, REASONING, TOOL, USAGE
 from loadgen.core.json_fields import count_of, object_of, to_json, word_of
 from loadgen.workload.endpoints.api import Api, Fields, text_of

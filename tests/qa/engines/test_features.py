@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.client.capture_file import CapturedResponse, End
+from loadgen.client.capture import CapturedResponse, End
 from tests.helpers.captured_responses import Golden
 from tests.qa.engines.engines import ENGINES
 from tests.qa.engines.features import classes, departures, sessions, structured_output, table
