@@ -193,17 +193,15 @@ class Capture:
             return
         self._closed = True  # first: it may be called again while it is at work in a thread
         try:
-            with self._file, self._written() as file:
+            with self._file, contextlib.ExitStack() as stack:
+                file: BinaryIO | gzip.GzipFile = self._file
+                if self._compressed:
+                    file = stack.enter_context(gzip.GzipFile(mode="wb", compresslevel=6, fileobj=self._file))
                 file.write(first_line(self._model))
                 for index in sorted(self._kept):
                     file.write(to_line(self._finished(self._kept[index])))
         except OSError as error:
             self.error = error.strerror or str(error)
-
-    def _written(self) -> contextlib.AbstractContextManager[BinaryIO | gzip.GzipFile]:
-        if self._compressed:
-            return gzip.GzipFile(mode="wb", compresslevel=6, fileobj=self._file)
-        return contextlib.nullcontext(self._file)
 
     def _charge(self, kept: _Kept, cost: int) -> bool:
         """Reserve room for one more part of a response; where there is none, the response is left out."""

@@ -50,7 +50,13 @@ class ConnectionBudget:
         at_once = self._sure()
         ahead = 0 if settings.warm_connections == "auto" else int(settings.warm_connections)
         if short := self._lacking(max(at_once, ahead)):
-            asks = "--warm-connections" if ahead > at_once else _flag_of_cap(settings)
+            asks = "--max-concurrency"
+            if ahead > at_once:
+                asks = "--warm-connections"
+            elif settings.users is not None:
+                asks = flag("users")
+            elif settings.concurrency_profile is not None:
+                asks = flag("concurrency_profile")
             single = "a request needs a connection"
             many = f"{at_once} requests at once need as many connections" if at_once > 1 else single
             what = f"{plural(ahead, 'connection')} ahead" if ahead > at_once else many
@@ -146,11 +152,6 @@ class ConnectionBudget:
 def max_connections(settings: RunSettings) -> int:
     """Return how many connections each process of a run may have to all its servers."""
     return machine.max_connections(_pairs(settings), int(settings.workers))
-
-
-def _flag_of_cap(settings: RunSettings) -> str:
-    names = ("users", "concurrency_profile")
-    return next((flag(name) for name in names if getattr(settings, name) is not None), "--max-concurrency")
 
 
 def _latency_s(output_tokens: float) -> float:

@@ -231,7 +231,10 @@ class IdleConnections:
                 return True
             if connection.requests:
                 return age_ns < self._lasted_ns(at_ns) - self._margin_ns
-            return self._outlived(connection)
+            # The oldest unused connection must be older than this one by the margin.
+            opened_ns = self._unused.get(connection, self._oldest_since_ns)
+            margin_ns = self._margin_ns if self.round_trip_ns else MARGIN_NS + UNKNOWN_ROUND_TRIP_NS
+            return opened_ns - self._oldest_since_ns > margin_ns
         if limit_ns < FIRST_LIMIT_NS:  # of used connections; and one close may have had another reason than age
             return age_ns < (self._proven_ns if connection.requests else FIRST_LIMIT_NS)
         return age_ns < self._safe_ns(limit_ns)
@@ -253,12 +256,6 @@ class IdleConnections:
             self._close(self._oldest)
             self._oldest = None
             self._next_oldest()
-
-    def _outlived(self, connection: "Connection") -> bool:
-        """Return whether the oldest unused connection is older than this unused one by the margin."""
-        opened_ns = self._unused.get(connection, self._oldest_since_ns)
-        margin_ns = self._margin_ns if self.round_trip_ns else MARGIN_NS + UNKNOWN_ROUND_TRIP_NS
-        return opened_ns - self._oldest_since_ns > margin_ns
 
     @property
     def _proven_ns(self) -> int:
@@ -282,7 +279,8 @@ class IdleConnections:
         return at_ns - self._probe.idle_since if self._probe is not None and self._probe.is_open() else 0
 
     def _turned_away(self, connection: "Connection", at_ns: int) -> None:
-        self.turned_away += at_ns - connection.idle_since < REPLACE_AHEAD_NS
+        if at_ns - connection.idle_since < REPLACE_AHEAD_NS:
+            self.turned_away += 1
 
     def _closed_by_peer(self, connection: "Connection", at_ns: int) -> None:
         """Handle an idle connection that the peer has closed, before the event loop says so."""

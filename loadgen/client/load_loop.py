@@ -196,9 +196,9 @@ class Load:
             record.tokenized = self.tokenized.get(record.index, -1)
             self._recorder.add(record)
         self._uncounted.clear()
-        self.structured = await asyncio.to_thread(self._judged)
+        self.structured = await asyncio.to_thread(self._count_structured)
 
-    def _judged(self) -> Counter[str]:
+    def _count_structured(self) -> Counter[str]:
         bodies = ((self._requests.body(index).replace(ANSWER_PLACEHOLDER, b""), text) for index, text in self._answers)
         verdicts = (structured_output.conformance(body, text) for body, text in bodies)
         return Counter(str(verdict) for verdict in verdicts if verdict is not None)

@@ -66,7 +66,13 @@ class LoopProbe:
         stalls = self._stalls
         if reads > self._reads:
             stalls.record(max(late_ns, self._late_ns), reads - self._reads)
-        self._choose_period()
+        if self._hook.user_stamped_reads > self._user_stamped:
+            self._user_stamped = self._hook.user_stamped_reads
+            self._stamped_alarms = 0
+        else:
+            self._stamped_alarms += 1
+        self._hook.is_sparse = self._stamped_alarms >= RECENT
+        self._period_ns = STAMPED_PERIOD_NS if self._hook.is_sparse else PERIOD_NS
         while self._due_ns <= at_ns:
             stalls.record(at_ns - self._due_ns)
             self._due_ns += self._period_ns
@@ -78,11 +84,3 @@ class LoopProbe:
         self._hook.handled_ns = at_ns
         self._hook.alarm_ns = self._due_ns
         self._alarm.set(self._due_ns)
-
-    def _choose_period(self) -> None:
-        user_stamped = self._hook.user_stamped_reads
-        before = self._user_stamped
-        self._user_stamped = user_stamped
-        self._stamped_alarms = 0 if user_stamped > before else self._stamped_alarms + 1
-        self._hook.is_sparse = self._stamped_alarms >= RECENT
-        self._period_ns = STAMPED_PERIOD_NS if self._hook.is_sparse else PERIOD_NS

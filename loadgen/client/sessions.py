@@ -107,15 +107,13 @@ class OpenSessions:
     def _count(self, record: Record, ended: int) -> None:
         """Note that so many requests of the session of `record` have ended."""
         first = record.index - record.turn
-        left = (self._left.pop(first, None) or self._size(first)) - ended
-        if left:
-            self._left[first] = left
-
-    def _size(self, first: int) -> int:
-        size = 1
-        while first + size < self._end and self._graph.predecessors(first + size):
-            size += 1
-        return size
+        left = self._left.pop(first, 0)
+        if not left:  # the first of the session to end
+            left = 1
+            while first + left < self._end and self._graph.predecessors(first + left):
+                left += 1
+        if left > ended:
+            self._left[first] = left - ended
 
     def _never_due(self, index: int, record: Record, outcome: Outcome) -> Record:
         never = Record(index, *self._requests.tokens(index), record.closed)
@@ -231,8 +229,11 @@ class Population:
 
     def beginnings(self) -> Stripe:
         """Return the first request of each user: due after a random part of a think time, ns from the start."""
-        due_ns = sorted(self._start_ns(user) for user in self._users)[: self._begun]
-        return Stripe(self._sessions[: self._begun], due_ns)
+        due_ns = []
+        for user in self._users:
+            part, *draws = uniforms(3, self._seed, "start", user)
+            due_ns.append(int(part * self._think.draw_s(draws) * NS_PER_S))
+        return Stripe(self._sessions[: self._begun], sorted(due_ns)[: self._begun])
 
     def next_session(self, ended_ns: int) -> tuple[int, int] | None:
         """Return the number of the first request of a user's next session, and when it is due; None: none is left.
@@ -245,7 +246,3 @@ class Population:
         number = self._sessions[self._begun]
         self._begun += 1
         return number, ended_ns + int(self._think.draw_s(uniforms(2, self._seed, "think", number)) * NS_PER_S)
-
-    def _start_ns(self, user: int) -> int:
-        part, *of_think_time = uniforms(3, self._seed, "start", user)
-        return int(part * self._think.draw_s(of_think_time) * NS_PER_S)

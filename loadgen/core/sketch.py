@@ -95,11 +95,7 @@ class Sketch:
         up_to = list(accumulate(self.counts.values()))
         place = bisect_left(up_to, min(rank + 1, up_to[-1]))
         lowest = next(islice(self.counts, place, None))
-        return lowest, _highest_ns(lowest)
-
-
-def _highest_ns(lowest: int) -> int:
-    return coarse_lowest(coarse_row(lowest) + 1) - 1
+        return lowest, coarse_lowest(coarse_row(lowest) + 1) - 1
 
 
 @dataclass(frozen=True)
