@@ -57,6 +57,7 @@ bench: $(VENV)/.all  ## what the client costs, beside a plain aiohttp client and
 	$(BIN)/python -m bench.performance.stamps $(filter --quick,$(FLAGS))
 	$(BIN)/python -m bench.performance.tls $(filter --quick,$(FLAGS))
 	$(BIN)/python -m bench.performance.cpu_profile $(filter --quick,$(FLAGS))
+	$(BIN)/python -m bench.performance.instructions $(filter --quick,$(FLAGS))
 
 ordinary: $(VENV)/.all  ## how often the runs of a user's first hours are VALID, a quarter of an hour; FLAGS=--quick
 	$(BIN)/python -m bench.performance.ordinary $(FLAGS)

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 
 from loadgen.core import accumulator, histogram, http1, record, record_json, sse
-from loadgen.engines.sim import emit, planned
+from loadgen.engines.sim import emit, outlet, planned
 
 pytest_plugins = ["loadgen.testing.fixtures"]
 
@@ -30,6 +30,7 @@ COUNTING = (
     emit,
     histogram,
     http1,
+    outlet,
     planned,
     record,
     record_json,

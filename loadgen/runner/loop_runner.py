@@ -10,10 +10,9 @@ from loadgen.client.balancer import Balancer
 from loadgen.client.capture import Capture
 from loadgen.client.connection_budget import ConnectionBudget
 from loadgen.client.load_loop import Load
-from loadgen.client.probe import Probe
+from loadgen.client.side_requests import Probe, Warmup
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
-from loadgen.client.warmup import Warmup
 from loadgen.config.load import WARM
 from loadgen.config.target import BALANCE
 from loadgen.core.outcome import Outcome

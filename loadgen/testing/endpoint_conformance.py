@@ -19,8 +19,8 @@ from typing import Any
 
 import orjson
 
-from loadgen.core import sse_event
-from loadgen.core.delta import Delta
+from loadgen.core import reference_parser
+from loadgen.core.dialect import Delta
 from loadgen.core.dialect_scan import DialectScanner
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
@@ -149,7 +149,7 @@ def _deltas(case: Case) -> list[Delta]:
     for event in case.events:
         lines = [line[5:].removeprefix(b" ") for line in event.split(b"\n") if line.startswith(b"data:")]
         data = b"\n".join(lines)
-        deltas.append(Delta() if data in (b"", DONE) else sse_event.parse(data, case.api.dialect))
+        deltas.append(Delta() if data in (b"", DONE) else reference_parser.parse(data, case.api.dialect))
     return deltas
 
 

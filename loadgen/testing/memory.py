@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from loadgen.client.alarm_queue import AlarmQueue
+from loadgen.client.pacer import AlarmQueue
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import SendHook

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 from loadgen.engines.sim.api_format import ResponseWriter, Usage
 from loadgen.engines.sim.connection import ServerConnection
-from loadgen.engines.sim.emit import Outlet
 from loadgen.engines.sim.http1 import LAST_CHUNK, Request, RequestError, chunk
+from loadgen.engines.sim.outlet import Outlet
 from loadgen.testing import server_main
 from loadgen.testing.replies import STREAM, models
 

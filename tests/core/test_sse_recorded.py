@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from loadgen.core import event_flags
-from loadgen.core.whole_answer import parse_pooled, parse_text
+from loadgen.core.reference_parser import parse_pooled, parse_text
 from tests.helpers.captured_responses import FACTS, FOLDER, Golden, goldens, parsed, payloads, told, usage
 from tests.helpers.response_bytes import slices
 

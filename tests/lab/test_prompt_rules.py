@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration  # most of its time goes to tokenizers
 
 SIMULATOR = ROOT / "engines" / "sim" / "tokenizer.json"
 
-RULES = [tuple(entry.name.split("/")) for entry in plugins.installed(rules.GROUP)]
+RULES = [tuple(entry.name.split(".", 1)) for entry in plugins.installed(rules.GROUP)]
 
 
 def prompts(count, **changes):

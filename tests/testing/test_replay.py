@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from loadgen.client.capture_file import CapturedResponse, End, Recording
+from loadgen.client.capture import CapturedResponse, End, Recording
 from loadgen.core.read_loop import NEVER
 from loadgen.engines.sim import connection as server_connection
 from loadgen.engines.sim.http1 import RequestReader

@@ -8,15 +8,18 @@ from loadgen.cli.doctor.limit import Limit, State, unknown
 from loadgen.util import machine
 
 COMPILED = (
+    "loadgen.core.event_flags",
     "loadgen.core.histogram",
     "loadgen.core.record",
     "loadgen.core.record_json",
     "loadgen.core.dialect_scan",
     "loadgen.core.sse",
     "loadgen.core.http1",
+    "loadgen.core.kernel_clock",
     "loadgen.core.read_loop",
     "loadgen.core.stamped_connection",
     "loadgen.core.accumulator",
+    "loadgen.engines.sim.outlet",
     "loadgen.engines.sim.emit",
     "loadgen.engines.sim.planned",
     "loadgen.workload.files.json_index",

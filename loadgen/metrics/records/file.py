@@ -13,10 +13,10 @@ from typing import Any, BinaryIO, Self
 
 import orjson
 
-from loadgen.core.event_flags import TOKENS
+from loadgen.core.event_flags import NAMES, TOKENS
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import UNBOUNDED, Record
-from loadgen.core.record_json import FLAGS, record_line
+from loadgen.core.record_json import record_line
 from loadgen.errors import BadInput
 from loadgen.metrics.records.header import RunHeader
 from loadgen.metrics.records.trailer import RunTrailer
@@ -342,4 +342,4 @@ def event_runs(stream: Sequence[tuple[str, int]], due: int) -> EventRuns:
 
 @functools.lru_cache(1024)
 def _flags(names: str) -> int:
-    return sum(FLAGS[name] for name in names.split("+")) if names else 0
+    return sum(NAMES[name] for name in names.split("+")) if names else 0

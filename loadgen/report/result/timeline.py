@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from msgspec import UNSET, Struct, UnsetType
 
-from loadgen.core import timeline
+from loadgen.core import sketch
 from loadgen.core.histogram import coarse_lowest
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.snapshot import BIN_NS, CANCELLED, DISCONNECTED, FAILED, Snapshot
@@ -65,7 +65,7 @@ class Timeline(Struct, frozen=True, kw_only=True):
             return None
         was_sent = snapshot.sent >= 0
         closed = np.sort(snapshot.closed)
-        counts = snapshot.timeline.of_width(timeline.width_for(int(closed[-1]), snapshot.timeline.width_ns))
+        counts = snapshot.timeline.of_width(sketch.width_for(int(closed[-1]), snapshot.timeline.width_ns))
         columns = int(closed[-1]) // counts.width_ns + 1
         edges = np.arange(columns + 1) * counts.width_ns
 
@@ -91,9 +91,9 @@ class Timeline(Struct, frozen=True, kw_only=True):
         )
 
 
-def _dense(cells: timeline.Cells, columns: int) -> Int64s:
-    """Return the counts of these columns, shape (columns, timeline.ROWS)."""
-    counts = np.zeros((columns, timeline.ROWS), dtype=np.int64)
+def _dense(cells: sketch.Cells, columns: int) -> Int64s:
+    """Return the counts of these columns, shape (columns, sketch.ROWS)."""
+    counts = np.zeros((columns, sketch.ROWS), dtype=np.int64)
     for cell, count in cells.items():
         counts.flat[cell] = count
     return counts

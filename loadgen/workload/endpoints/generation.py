@@ -9,8 +9,7 @@
 from typing import Any
 
 from loadgen.config.target import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT
-from loadgen.core.delta import Delta
-from loadgen.core.dialect import Dialect
+from loadgen.core.dialect import Delta, Dialect
 from loadgen.core.event_flags import CHOICE, CONTENT, FINISH, OTHER, REASONING, ROLE, TOOL, USAGE
 from loadgen.core.json_fields import count_of, object_of, to_json, word_of
 from loadgen.workload.endpoints.api import LORA_PATH, SAMPLING, Api, Counts, Fields, asked_of, messages_of, text_of

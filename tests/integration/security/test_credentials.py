@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from loadgen.cli import run_settings
-from loadgen.client import capture_file
+from loadgen.client import capture
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.redaction import MARK, Redaction
@@ -77,7 +77,7 @@ async def test_echoed_credentials_are_in_no_file_and_no_output(tmp_path: Path, k
     assert any(name.endswith(".json") for name in said)
     assert "records.jsonl" in said
     del said[key_file.name]
-    captured = capture_file.load(str(tmp_path / "all.jsonl")).responses
+    captured = capture.load(str(tmp_path / "all.jsonl")).responses
     said["captured"] = b"".join(data for response in captured for _, data in response.reads)
     for name, content in said.items():
         for secret in (KEY, KEY[: len(KEY) // 2], "9f8e7d6c"):

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from loadgen.client.load_loop import Load
-from loadgen.client.open_sessions import OpenSessions
+from loadgen.client.sessions import OpenSessions
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.engines.sim.http1 import LAST_CHUNK, chunk

@@ -1,25 +1,28 @@
-"""Parser of one streamed event: the definition that the compiled scanners must match."""
+"""Parsers of a streamed event and of an answer in one piece: the definition that the compiled scanners must match.
+
+Embeddings and pooling answer with a list under `data`, rerank with one under `results`. A text in one piece has the
+form of an event that says everything, with `message` for `delta`.
+"""
 
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
-from loadgen.core.delta import Delta
-from loadgen.core.dialect import Dialect
+from loadgen.core.dialect import Delta, Dialect
 from loadgen.core.event_flags import (
     CHOICE,
     CONTENT,
+    CUMULATIVE,
     EMPTY,
     FINISH,
     OLD_REASONING,
     OTHER,
     REASONING,
     ROLE,
-    SO_FAR,
     TOKENS,
     TOOL,
     USAGE,
@@ -62,8 +65,13 @@ def delta_of(event: Any, has_nan: bool, dialect: Dialect | None = None) -> Delta
     if dialect is not None:
         return replace(_in_dialect(event, dialect), has_nan=has_nan)
     if event.get("meta_info") is not None and "choices" not in event:
-        return _so_far(event, has_nan)
-    kinds, says, tokens, texts, answers, finish_reason = 0, 0, -1, list[str](), list[str](), None
+        return _cumulative(event, has_nan)
+    kinds = 0
+    says = 0
+    tokens = -1
+    texts = list[str]()
+    answers = list[str]()
+    finish_reason = None
     matched_stop: int | str | None = None
     for choice in items_of(event, "choices"):
         if not isinstance(choice, dict):
@@ -98,6 +106,59 @@ def delta_of(event: Any, has_nan: bool, dialect: Dialect | None = None) -> Delta
     )
 
 
+@dataclass(frozen=True, slots=True)
+class PooledAnswer:
+    """The facts of an answer that is no stream.
+
+    Attributes:
+        results: How many embeddings or scores it has.
+        prompt_tokens: The input tokens by its usage, `total_tokens` where it has no others; -1: it gives none.
+        cached_tokens: Those of them that came from a cache; -1: it does not say.
+        has_nan: Whether it holds NaN or an infinity, which are not JSON.
+        error: An error object in place of the answer, as JSON text.
+    """
+
+    results: int = 0
+    prompt_tokens: int = -1
+    cached_tokens: int = -1
+    has_nan: bool = False
+    error: str | None = None
+
+
+def parse_pooled(body: bytes) -> PooledAnswer:
+    """Parse the body of an answer.
+
+    Raises:
+        ValueError: It is not a JSON object with a list of results, or its usage has types that the API does not have.
+    """
+    event = parse(body)  # errors and usage are those of any other API
+    if event.error is not None:
+        return PooledAnswer(error=event.error)
+    answer, has_nan = loads(body)
+    results = answer.get("data", answer.get("results"))
+    if not isinstance(results, list):
+        raise ValueError("neither data nor results is a list")
+    prompt_tokens = event.prompt_tokens
+    if prompt_tokens < 0:
+        prompt_tokens = count_of(answer.get("usage") or {}, "total_tokens")
+    return PooledAnswer(len(results), prompt_tokens, event.cached_tokens, has_nan)
+
+
+def parse_text(body: bytes) -> Delta:
+    """Parse the body of an answer that is a text.
+
+    Raises:
+        ValueError: It is not a JSON object, or its members have types that the API does not have.
+    """
+    answer, has_nan = loads(body)
+    choices = answer.get("choices") if isinstance(answer, dict) else None
+    if isinstance(choices, list):
+        answer["choices"] = [
+            choice | {"delta": choice.get("message")} if isinstance(choice, dict) else choice for choice in choices
+        ]
+    return delta_of(answer, has_nan)
+
+
 def _in_dialect(event: dict[str, Any], dialect: Dialect) -> Delta:
     """Read an event by the description of its API."""
     name = event.get(dialect.type_key)
@@ -107,13 +168,17 @@ def _in_dialect(event: dict[str, Any], dialect: Dialect) -> Delta:
         return dialect.read(event)
     if where is None:
         return Delta() if name in dialect.silent else dialect.read(event)
-    kinds, says, texts, answers = 0, CHOICE, list[str](), list[str]()
+    kinds = 0
+    says = CHOICE
+    texts = list[str]()
+    answers = list[str]()
     for path, flags in where.items():
         *inner, last = path.split(".")
         holder = event
         for key in inner:
             holder = object_of(holder, key)
-        text, kind = text_of(holder, last), flags & TOKENS
+        text = text_of(holder, last)
+        kind = flags & TOKENS
         if holder.get(last) is not None:
             says |= flags & ~TOKENS | EMPTY * (text == "" and kind == CONTENT)
         if text:
@@ -123,15 +188,16 @@ def _in_dialect(event: dict[str, Any], dialect: Dialect) -> Delta:
     return Delta(kinds, says, text="".join(texts), answer="".join(answers))
 
 
-def _so_far(event: dict[str, Any], has_nan: bool) -> Delta:
+def _cumulative(event: dict[str, Any], has_nan: bool) -> Delta:
     """Read an event of SGLang's /generate, whose text and counts are those of the answer so far."""
     _refuse_further(event)
-    meta, text = object_of(event, "meta_info"), text_of(event, "text")
+    meta = object_of(event, "meta_info")
+    text = text_of(event, "text")
     finish = object_of(meta, "finish_reason")
     reason = word_of(finish, "type")
     if reason == ABORTED:
         return Delta(error=to_json(finish))
-    says = CHOICE | USAGE | SO_FAR | FINISH * (reason is not None) | EMPTY * (event.get("text") == "")
+    says = CHOICE | USAGE | CUMULATIVE | FINISH * (reason is not None) | EMPTY * (event.get("text") == "")
     return Delta(
         CONTENT * bool(text),
         says,
@@ -217,7 +283,8 @@ def _objects(holder: dict[str, Any], key: str) -> list[dict[str, Any]]:
 def _says(choice: dict[str, Any]) -> int:
     delta = object_of(choice, "delta")
     empty = delta.get("content") == "" or choice.get("text") == ""
-    old, tool = delta.get("reasoning_content") is not None, bool(delta.get("tool_calls"))
+    old = delta.get("reasoning_content") is not None
+    tool = bool(delta.get("tool_calls"))
     return CHOICE | ROLE * ("role" in delta) | EMPTY * empty | OLD_REASONING * old | TOOL * tool
 
 

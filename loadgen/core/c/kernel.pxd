@@ -1,11 +1,41 @@
-"""The kernel's stamps of what a TCP socket sends and receives, inlined: there is no extension module behind it.
+# cython: language_level=3
+"""What is asked of the kernel: the clock, sockets without waiting, and stamps of what a TCP socket sends and receives.
 
 Linux stamps each segment as it leaves the host and as it reaches it, on CLOCK_REALTIME. With what it reads, recvmsg
 returns the stamp of the last segment. The stamp of what was sent waits in the error queue of the socket, usually as
 soon as `send` returns. Other systems have no stamps.
 """
-
 from libc.stdint cimport int64_t, uint64_t
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <time.h>
+    static inline int64_t loadgen_now_ns(void) {
+    #ifdef __APPLE__  /* Python's is the clock that stands still while the machine sleeps; CLOCK_MONOTONIC goes on */
+        return (int64_t)clock_gettime_nsec_np(CLOCK_UPTIME_RAW);
+    #else
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    #endif
+    }
+    """
+    # Nanoseconds on the clock of `time.monotonic_ns()`.
+    int64_t now_ns "loadgen_now_ns"() noexcept nogil
+
+
+cdef extern from *:
+    """
+    #include <sys/socket.h>
+    #ifndef MSG_NOSIGNAL  /* Python ignores SIGPIPE */
+    #define MSG_NOSIGNAL 0
+    #endif
+    """
+    enum: MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK
+    ssize_t recv(int fd, void *data, size_t size, int flags) nogil
+    ssize_t send(int fd, const void *data, size_t size, int flags) nogil
+
 
 cdef extern from *:
     """

@@ -1,7 +1,7 @@
 # cython: language_level=3
-"""What one streamed event says, as a set of flags: which `loadgen.core.event_flags` has for Python."""
+"""What one streamed event says, as a set of flags: the one definition for C and for Python."""
 
-cdef enum:
+cpdef enum:
     # The kinds of token that an event bears.
     CONTENT = 1
     REASONING = 2
@@ -17,4 +17,4 @@ cdef enum:
     OLD_REASONING = 256  # it has a `reasoning_content` that is text
     TOOL = 512           # it calls a tool
     DONE = 1024          # it is [DONE]
-    SO_FAR = 2048        # its text and its counts are those of the answer so far: an event of SGLang's /generate
+    CUMULATIVE = 2048        # its text and its counts are those of the answer so far: an event of SGLang's /generate

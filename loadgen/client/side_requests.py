@@ -1,4 +1,4 @@
-"""Readiness check and warm-up: requests before the clock starts, which leave no record."""
+"""Requests beside those of the run, which leave no record: readiness check and warm-up before it, and the probe."""
 
 import asyncio
 import itertools
@@ -12,8 +12,11 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.errors import Unreachable
 from loadgen.util.clock import now_ns
+from loadgen.workload.prompt import Prompt
 from loadgen.workload.request_store import Requests
 
+PROBE_PROMPT = Prompt("Hi", 1, 1, "probe")  # as `vllm bench serve` sends it
+FIRST_PROBE = -1_000_000_000  # numbered downwards from here, far from warm-ups and the run
 logger = logging.getLogger("loadgen")
 
 
@@ -28,7 +31,8 @@ class Warmup:
     """
 
     def __init__(self, transport: Transport, stopped: Callable[[], bool]) -> None:
-        self._transport, self._stopped = transport, stopped
+        self._transport = transport
+        self._stopped = stopped
         self._numbers = itertools.count(-1, -1)
         self._records: list[Record] = []
         self._wanted = 0
@@ -61,7 +65,9 @@ class Warmup:
         Returns:
             How many succeeded.
         """
-        failed, count, ok = Counter[str](), len(rows), 0
+        failed = Counter[str]()
+        count = len(rows)
+        ok = 0
         while rows and not self._stopped():
             ended = await self._send(requests, rows[:together])
             ok += sum(record.outcome is Outcome.OK for record in ended)
@@ -73,11 +79,13 @@ class Warmup:
         return ok
 
     async def _send(self, requests: Requests, rows: Sequence[int]) -> list[Record]:
-        self._records, self._wanted = [], len(rows)
+        self._records = []
+        self._wanted = len(rows)
         self._ended.clear()
         for row in rows:
             record = Record(next(self._numbers), *requests.tokens(row), now_ns())
-            record.ready, record.class_number = record.due, requests.class_number(row)
+            record.ready = record.due
+            record.class_number = requests.class_number(row)
             self._transport.send(record, requests.body(row))
         await self._ended.wait()
         return self._records
@@ -90,3 +98,57 @@ class Warmup:
 
 def _named(record: Record) -> str:
     return f"{record.outcome}({record.status})" if record.outcome is Outcome.STATUS else str(record.outcome)
+
+
+class Probe:
+    """Small requests beside the load, whose latency shows how the load delays others.
+
+    It sends a request of one token, waits for its end and a pause, and so on, on a connection of its own.
+
+    Args:
+        transport: Sends them; its `on_end` is taken.
+        rate: Requests per second if answers took no time.
+
+    Attributes:
+        e2el_ns: From sent to the last token, of each that succeeded.
+        failed: How many did not.
+    """
+
+    def __init__(self, transport: Transport, rate: float) -> None:
+        self._transport = transport
+        self._pause_s = 1 / rate
+        self._body = transport.target.body(PROBE_PROMPT)
+        self._numbers = itertools.count(FIRST_PROBE, -1)
+        self._stopped = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._finished = asyncio.Event()
+        self.e2el_ns: list[int] = []
+        self.failed = 0
+        transport.on_end = self._on_end
+
+    async def run(self) -> None:
+        """Send until `finish` is called."""
+        while not self._stopped.is_set():
+            record = Record(next(self._numbers), PROBE_PROMPT.input_tokens, PROBE_PROMPT.output_tokens, now_ns())
+            record.ready = record.due
+            self._ended.clear()
+            self._transport.send(record, self._body)
+            await self._ended.wait()
+            try:
+                async with asyncio.timeout(self._pause_s):
+                    await self._stopped.wait()
+            except TimeoutError:
+                continue
+        self._finished.set()
+
+    async def finish(self) -> None:
+        """Send no more, and wait until the last request has ended."""
+        self._stopped.set()
+        await self._finished.wait()
+
+    def _on_end(self, record: Record) -> None:
+        if record.outcome is Outcome.OK:
+            self.e2el_ns.append(record.last_token - record.sent)
+        elif record.outcome is not Outcome.CANCELLED:
+            self.failed += 1
+        self._ended.set()
