@@ -19,8 +19,7 @@ from loadgen.runner.coordinator import coordinate, open_participant
 from loadgen.runner.job import Job
 from loadgen.runner.metrics_scraper import scrape_order
 from loadgen.runner.participant import Participant
-from loadgen.runner.prepare import Preparer
-from loadgen.runner.prepare_main import PrepareOrder, check, prepare
+from loadgen.runner.preparer import PrepareOrder, Preparer, check, prepare
 from loadgen.runner.server import Server, probe, request_targets
 from loadgen.runner.start_engine import start_engine_server
 from loadgen.util import scratch_dir

@@ -12,8 +12,7 @@ from typing import Any
 from loadgen.config.settings import RunSettings
 from loadgen.errors import WorkerDied
 from loadgen.metrics.progress import Progress
-from loadgen.runner.group import Group
-from loadgen.runner.participant import Participant, Proxy
+from loadgen.runner.participant import Group, Participant, Proxy
 from loadgen.util import machine
 from loadgen.util.child_process import ChildProcess
 

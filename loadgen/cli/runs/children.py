@@ -4,7 +4,7 @@ import os
 
 from loadgen.cli.import_guard import single_threaded
 from loadgen.config.settings import RunSettings
-from loadgen.runner import facts_main, prepare, workers
+from loadgen.runner import facts_main, workers
 from loadgen.util.forked_child import fork_ahead
 
 
@@ -17,11 +17,9 @@ def fork_children(settings: RunSettings) -> None:
         return
     if (unknown := facts_main.unknown_file(settings)) is not None:
         fork_ahead(facts_main.MODULE, os.fsencode(unknown) + b"\n")
-    import loadgen.runner.job  # what measuring processes and the command need
-
     for _ in range(workers.worker_count(settings)):
         fork_ahead(workers.MODULE)
     with single_threaded():
-        import loadgen.runner.run  # noqa: F401 - what the preparer and the command need
+        from loadgen.runner import preparer, run  # noqa: F401 - what the preparer and the command need
 
-        fork_ahead(prepare.MODULE)
+        fork_ahead(preparer.MODULE)

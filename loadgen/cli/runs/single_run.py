@@ -55,7 +55,7 @@ async def execute(
 ) -> FinishedRun:
     """Execute one run, print its report and save the files that the settings ask for."""
     from loadgen.runner.coordinator import open_participant
-    from loadgen.runner.prepare import Preparer
+    from loadgen.runner.preparer import Preparer
 
     with journal(wanted=not settings.records) as crash_journal:  # closed when nothing writes to it any more
         # New processes import their modules while this one imports its own.

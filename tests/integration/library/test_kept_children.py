@@ -15,7 +15,7 @@ from loadgen.testing.faulty import Faulty
 from loadgen.util import kept_child
 from tests.helpers.command_line import TOKENIZER, environment
 
-MODULE = "loadgen.runner.prepare_main"
+MODULE = "loadgen.runner.preparer"
 SETTINGS = loadgen.RunSettings(
     backend="openai-chat",
     tokenizer=TOKENIZER,

@@ -19,10 +19,9 @@ from loadgen.config.settings import RunSettings
 from loadgen.config.validate import check_share
 from loadgen.errors import BadInput, LoadgenError, WorkerDied
 from loadgen.metrics.measurement import Measurement
-from loadgen.runner.cluster import actor
-from loadgen.runner.group import Group
+from loadgen.runner import cluster_node
 from loadgen.runner.job import Job
-from loadgen.runner.participant import PROGRESS_S, Proxy, Step
+from loadgen.runner.participant import PROGRESS_S, Group, Proxy, Step
 from loadgen.runner.workers import auto_workers
 from loadgen.util import private_files
 from loadgen.util.clock import now_ns
@@ -225,7 +224,7 @@ async def open_nodes(settings: RunSettings) -> AsyncIterator[Group]:
         workers = _workers(settings, [fact["cores"] for fact in facts])
         nodes = []
         for node, host in zip(found, hosts, strict=True):
-            proxy = NodeProxy(_placed(actor.Node, node).remote(), host, workers)
+            proxy = NodeProxy(_placed(cluster_node.Node, node).remote(), host, workers)
             stack.push_async_callback(proxy.close)
             nodes.append(proxy)
         group = NodeGroup(nodes, workers)
@@ -307,14 +306,14 @@ def _placed(what: Any, node: dict[str, Any]) -> Any:
 
 
 async def _facts(node: dict[str, Any]) -> dict[str, Any]:
-    """Ask a machine for the facts of `actor.facts_by_value`.
+    """Ask a machine for the facts of `cluster_node.facts_by_value`.
 
     Raises:
         BadInput: It does not answer.
     """
     try:
         async with asyncio.timeout(PATIENCE_S):
-            found: dict[str, Any] = await _placed(actor.facts_by_value(), node).remote()
+            found: dict[str, Any] = await _placed(cluster_node.facts_by_value(), node).remote()
             return found
     except (_ray("ray.exceptions").RayError, TimeoutError) as error:
         problem = f"node {node['NodeManagerAddress']} does not answer ({type(error).__name__})"
