@@ -3,7 +3,7 @@
 import json
 
 from loadgen.errors import BadInput
-from loadgen.util import plugins
+from loadgen.util import packages
 from loadgen.util.argument_parser import OneLineParser
 
 GROUP = "loadgen.engines"
@@ -24,7 +24,7 @@ def serve(argv: list[str]) -> int:
         BadInput: There is no such engine, or a flag cannot be used.
         EngineError: The server did not start, or did not stop.
     """
-    entries = plugins.installed(GROUP)
+    entries = packages.installed(GROUP)
     names = ", ".join(sorted(entries.names)) or "none"
     if not argv or argv[0] in ("-h", "--help"):
         print(f"{USAGE}\nengines: {names}")
@@ -34,7 +34,7 @@ def serve(argv: list[str]) -> int:
         raise BadInput(name, "unknown engine", f"use one of: {names}")
     from loadgen.engines.cli.serve import serve_engine
 
-    return serve_engine(plugins.load(name, entries[name]), rest)
+    return serve_engine(packages.load(name, entries[name]), rest)
 
 
 def engines(argv: list[str]) -> int:
@@ -51,7 +51,7 @@ def engines(argv: list[str]) -> int:
     flags = parser.parse_args(argv)
     from loadgen.engines.cli.engine_list import as_text, engine_list
 
-    entries = sorted(plugins.installed(GROUP), key=lambda entry: entry.name)
-    listed = engine_list(plugins.load(entry.name, entry) for entry in entries)
+    entries = sorted(packages.installed(GROUP), key=lambda entry: entry.name)
+    listed = engine_list(packages.load(entry.name, entry) for entry in entries)
     print(json.dumps(listed, indent=2) if flags.json else as_text(listed))
     return 0

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from loadgen.engines.launch.processes import command
-from loadgen.util.gpus import MemoryUse, Nvml
+from loadgen.util.accelerators import MemoryUse, Nvml
 
 POLL_S = 0.2
 TOLERANCE_BYTES = 256 << 20  # drivers and displays allocate and free as much at any time

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from loadgen.engines.launch import processes
 from loadgen.engines.launch.processes import Process
-from loadgen.util import private_files
-from loadgen.util.atomic_file import atomic_file
+from loadgen.util import files
+from loadgen.util.files import atomic_file
 
 SUPERVISOR_EXIT_S = 10.0  # for a supervisor to stop its engine after its program was killed
 
@@ -64,7 +64,7 @@ class ServerRegistry:
     """
 
     def __init__(self) -> None:
-        self.folder = private_files.state_folder() / "engines"
+        self.folder = files.state_folder() / "engines"
 
     def write(self, entry: ServerEntry) -> None:
         """Write the entry of a server.
@@ -73,7 +73,7 @@ class ServerRegistry:
             OSError: The folder cannot be written.
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with atomic_file(self._path(entry.run_id), private_files.opener) as file:
+        with atomic_file(self._path(entry.run_id), files.private_opener) as file:
             file.write(json.dumps(dataclasses.asdict(entry)).encode())
 
     def remove(self, run_id: str) -> None:

@@ -4,8 +4,8 @@ import contextlib
 import json
 import statistics
 
-from loadgen.util import private_files
-from loadgen.util.atomic_file import atomic_file
+from loadgen.util import files
+from loadgen.util.files import atomic_file
 
 FILE = "start-times.json"
 MAX_STARTS, MAX_SERVERS = 5, 200
@@ -18,7 +18,7 @@ class StartupHistory:
     """
 
     def __init__(self) -> None:
-        self._path = private_files.state_folder() / FILE
+        self._path = files.state_folder() / FILE
 
     def usual_s(self, engine: str, model: str) -> float | None:
         """Return the median start-up time, s; None if this engine has never started with this model here."""
@@ -33,7 +33,7 @@ class StartupHistory:
         latest = dict(list(known.items())[-MAX_SERVERS:])
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with atomic_file(self._path, private_files.opener) as file:
+            with atomic_file(self._path, files.private_opener) as file:
                 file.write(json.dumps(latest, indent=1).encode())
 
     def _read(self) -> dict[str, list[float]]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from loadgen.util.plugins import installed
+from loadgen.util.packages import installed
 from loadgen.util.terminal_text import printable
 
 if TYPE_CHECKING:

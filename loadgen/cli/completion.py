@@ -84,6 +84,6 @@ def _answer(parser: argparse.ArgumentParser, words: int | None = None) -> None:
 
 
 def _entry_points(group: str) -> list[str]:
-    from loadgen.util.plugins import installed
+    from loadgen.util.packages import installed
 
     return sorted(installed(group).names)

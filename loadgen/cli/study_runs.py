@@ -15,8 +15,8 @@ from loadgen.tuning.plan.planner import plan
 from loadgen.tuning.report import findings_text
 from loadgen.tuning.spec import study_file
 from loadgen.tuning.spec.study_file import StudyFile
-from loadgen.util import log_setup
-from loadgen.util.plugins import find
+from loadgen.util import terminal_text
+from loadgen.util.packages import find
 
 RUNNING = "running now in process {}"
 
@@ -29,7 +29,7 @@ def run(path: Path, folder: Path | None, *, lines: bool) -> int:
         folder: Folder of its store; None: NAME.store here.
         lines: Whether to print lines on a terminal too.
     """
-    log_setup.to_stderr("warning")
+    terminal_text.log_to_stderr("warning")
     file = study_file.read(path)
     store = store_of(file, folder)
     with file.named():

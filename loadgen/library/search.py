@@ -25,7 +25,7 @@ from loadgen.runner import run as runner
 from loadgen.runner.coordinator import open_participant
 from loadgen.runner.run_result import Result
 from loadgen.runner.server import Server
-from loadgen.util import scratch_dir
+from loadgen.util import files
 
 OnPoint = Callable[[Point], None]
 
@@ -113,5 +113,5 @@ async def _execute(found: LoadSearch, server: Server, on_progress: OnProgress, o
 @contextlib.contextmanager
 def _records(name: str) -> Iterator[Path]:
     """Yield the path of a run's records, which are removed once they are judged."""
-    with scratch_dir.scratch_folder() as folder:
+    with files.scratch_folder() as folder:
         yield folder / name

@@ -21,7 +21,7 @@ from loadgen.tuning.execute.walk import Walk
 from loadgen.tuning.report import findings_text
 from loadgen.tuning.spec import study_file
 from loadgen.tuning.spec.study_file import StudyFile
-from loadgen.util.plugins import find
+from loadgen.util.packages import find
 from loadgen.util.terminal_text import printable
 
 STORE_SUFFIX, REPORT_SUFFIX = ".store", ".report"

@@ -5,7 +5,7 @@ from typing import Any
 from loadgen.config.load import SEEDS
 from loadgen.config.settings import RunSettings, public, seed_of
 from loadgen.util import machine
-from loadgen.util.package_version import package_version
+from loadgen.util.packages import package_version
 from loadgen.version import __version__
 
 PACKAGES = ("aiohttp", "uvloop", "orjson", "numpy", "tokenizers")

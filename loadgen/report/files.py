@@ -18,8 +18,8 @@ from loadgen.report.hdr_log import write_hlog
 from loadgen.report.json_file import from_dict, to_json
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
-from loadgen.util import private_files
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util import files
+from loadgen.util.files import write_atomic
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def save_junit(path: str, results: Sequence[RunResult]) -> None:
 
 def opener_for(settings: RunSettings) -> Callable[[str, int], int] | None:
     """Return the opener of a result's files: only their owner may read answers of the server."""
-    return private_files.opener if settings.save_detailed else None
+    return files.private_opener if settings.save_detailed else None
 
 
 def _append(path: Path, line: str, opener: Callable[[str, int], int] | None) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from loadgen.core.histogram import Histogram
 from loadgen.errors import BadInput
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util.files import write_atomic
 
 HEADER = """\
 #[Logged by loadgen]

@@ -17,7 +17,7 @@ from loadgen.metrics.server.parser import is_json, is_text
 from loadgen.metrics.server.scrape_order import ScrapeOrder
 from loadgen.metrics.server.series import Source
 from loadgen.runner.metrics_scraper_main import PATIENCE_S, SETTLE_S, get
-from loadgen.util import gpus
+from loadgen.util import accelerators
 from loadgen.util.child_process import ChildProcess
 from loadgen.util.redaction import redact_user
 from loadgen.workload import target
@@ -91,48 +91,58 @@ class MetricsScraper:
 
 
 async def scrape_order(settings: RunSettings, folder: Path, *, simulated: bool = False) -> ScrapeOrder | None:
-    """Find what to scrape during a run; None where the user wants nothing scraped, or no server has metrics.
+    """Find what to scrape during a run.
 
     Args:
-        settings: Resolved, with the URL at which the server answers.
+        settings: The settings of the run, resolved, with the URL at which the server answers.
         folder: The folder of the run.
-        simulated: Whether it is loadgen's simulator, started for the run, which is known to have metrics and no GPU.
+        simulated: Whether it is loadgen's simulator, started for the run, which always has metrics and no GPU.
+
+    Returns:
+        What to scrape; None if the settings switch scraping off, or no server has metrics.
 
     Raises:
         BadInput: The settings name what is no URL, or what has no metrics.
     """
-    given = settings.server_metrics
-    if given == (OFF,):
+    urls = settings.server_metrics
+    if urls == (OFF,):
         return None
-    each = {target.base_url(alone): alone for alone in settings.apart()}
-    gpus_too = not simulated and any(map(_is_here, each)) and gpus.installed()
+    servers = {target.base_url(server): server for server in settings.apart()}
+    reads_gpus = not simulated and any(map(_is_local, servers)) and accelerators.installed()
     missing: tuple[str, ...] = ()
-    if given not in ((), (AUTO,)):
-        found = [await _named_source(url, each) for url in dict.fromkeys(given)]
-        missing = _unnamed([one.source for one in found], each)
+    if urls not in ((), (AUTO,)):
+        answers = [await _named_source(url, servers) for url in dict.fromkeys(urls)]
+        missing = _targets_without_source([answer.source for answer in answers], servers)
     elif simulated:
         block = CacheBlock(BLOCK, OF_VLLM)
-        found = [FoundSource(_source(base + PATHS[0], base, alone), block) for base, alone in each.items()]
+        answers = [FoundSource(_source(base + PATHS[0], base, server), block) for base, server in servers.items()]
     else:
-        usual = {base: await _usual_source(base, alone) for base, alone in each.items()}
-        found = [one for one in usual.values() if one]
-        if found and len(found) < len(each):  # the sums of some would be taken for those of all
-            found, missing = [], tuple(base for base, one in usual.items() if one is None)
-    if not found and not gpus_too and not missing:
+        usual = {base: await _usual_source(base, server) for base, server in servers.items()}
+        answers = [answer for answer in usual.values() if answer]
+        if answers and len(answers) < len(servers):  # the sums of some would be taken for those of all
+            answers = []
+            missing = tuple(base for base, answer in usual.items() if answer is None)
+    if not answers and not reads_gpus and not missing:
         return None
-    times = MAX_LAST_SCRAPES if settings.disconnect is None else MAX_LAST_SCRAPES_OF_DEPARTURES
-    blocks = (one.block for one in found if one.block)
-    return ScrapeOrder(tuple(one.source for one in found), folder, gpus_too, times, missing, next(blocks, None))
+    last_scrapes = MAX_LAST_SCRAPES if settings.disconnect is None else MAX_LAST_SCRAPES_OF_DEPARTURES
+    return ScrapeOrder(
+        tuple(answer.source for answer in answers),
+        folder,
+        reads_gpus,
+        last_scrapes,
+        missing,
+        next((answer.block for answer in answers if answer.block), None),
+    )
 
 
-def _unnamed(sources: Sequence[Source], bases: Collection[str]) -> tuple[str, ...]:
-    """Return the targets without a source, where sources are those of other targets; () where all share a source."""
-    known = {target.origin(source.url) for source in sources}
-    missing = tuple(base for base in bases if target.origin(base) not in known)
+def _targets_without_source(sources: Sequence[Source], bases: Collection[str]) -> tuple[str, ...]:
+    """Return the targets without a source, if other targets have one; () if all share a source."""
+    origins = {target.origin(source.url) for source in sources}
+    missing = tuple(base for base in bases if target.origin(base) not in origins)
     return missing if len(missing) < len(bases) else ()
 
 
-def _is_here(url: str) -> bool:
+def _is_local(url: str) -> bool:
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -141,7 +151,7 @@ def _is_here(url: str) -> bool:
 
 
 async def _usual_source(base: str, settings: RunSettings) -> FoundSource | None:
-    """Return the first of the usual paths with metrics; JSON only where there is no Prometheus text."""
+    """Return the first of the usual paths with metrics; JSON only if there is no Prometheus text."""
     json = None
     for path in PATHS:
         source = _source(base + path, base, settings)
@@ -157,8 +167,12 @@ async def _usual_source(base: str, settings: RunSettings) -> FoundSource | None:
     return json
 
 
-async def _named_source(url: str, each: Mapping[str, RunSettings]) -> FoundSource:
-    """Return the source of a URL that the settings name, once it has answered with metrics."""
+async def _named_source(url: str, servers: Mapping[str, RunSettings]) -> FoundSource:
+    """Return the source of a URL that the settings name, once it has answered with metrics.
+
+    Raises:
+        BadInput: It is no URL, does not answer, or has no metrics.
+    """
     if url in (AUTO, OFF):
         raise BadInput(FLAG, f"{url} beside other values", f"give {url} alone, or URLs")
     try:
@@ -169,14 +183,14 @@ async def _named_source(url: str, each: Mapping[str, RunSettings]) -> FoundSourc
                 f"{redact_user(url)!r} has a user in it",
                 "leave it out: --api-key and --header go to the host and port of --base-url",
             )
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-        usable = usable and parts.port != 0 and url.isascii() and url.isprintable() and " " not in url
+        is_http = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_valid = is_http and url.isascii() and url.isprintable() and " " not in url
     except ValueError:
-        usable = False
-    if not usable:
+        is_valid = False
+    if not is_valid:
         raise BadInput(FLAG, f"invalid http or https URL {redact_user(url)!r}", "write http://HOST:PORT/metrics")
-    base = next((base for base in each if target.origin(base) == target.origin(url)), next(iter(each)))
-    source = _source(url, base, each[base])
+    base = next((base for base in servers if target.origin(base) == target.origin(url)), next(iter(servers)))
+    source = _source(url, base, servers[base])
     remedy = "name another, start the server with metrics (SGLang: --enable-metrics), or leave the flag out"
     try:
         reply = await get(source)

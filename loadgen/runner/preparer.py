@@ -23,7 +23,7 @@ from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.runner.prompt_source import PromptSource, data_of, prompts_of_run
-from loadgen.util import child_process, kept_child, log_setup
+from loadgen.util import child_process, terminal_text
 from loadgen.util.child_process import ChildProcess
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
@@ -289,9 +289,9 @@ def _length(order: PrepareOrder, requests: request_store.Requests, row: int) -> 
 def run() -> None:
     """Run the process: carry out the orders on standard input."""
     child_process.name_process("prepare")
-    for line in kept_child.lines():
+    for line in child_process.lines():
         order: PrepareOrder = child_process.decode(line)
-        log_setup.to_stderr(order.settings.log_level)
+        terminal_text.log_to_stderr(order.settings.log_level)
         logging.getLogger().setLevel(order.settings.log_level.upper())
         try:
             further = prepare(order, progress=child_process.answer)

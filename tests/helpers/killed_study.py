@@ -23,7 +23,7 @@ from loadgen.tuning.execute.trial import Trial, TrialRequest
 from loadgen.tuning.plan.plan import PlannedArm
 from loadgen.tuning.report import findings_text as told
 from loadgen.tuning.spec.study_file import StudyFile, read
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util.files import write_atomic
 from tests.helpers.study_files import as_yaml
 from tests.helpers.study_walks import trial
 

@@ -14,7 +14,7 @@ from loadgen.analysis.compare.side import MIN_STARTS, Side
 from loadgen.analysis.compare.workload import HASHED_SETTINGS, OWN
 from loadgen.errors import BadInput
 from loadgen.stats.variance import Noise
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util.files import write_atomic
 from loadgen.util.number_format import plural
 
 SCHEMA = 1

@@ -147,7 +147,7 @@ def _write(arguments: argparse.Namespace, found: "JudgedComparison") -> None:
         return
     from loadgen.analysis.compare import page
     from loadgen.report import html, junit
-    from loadgen.util.atomic_file import write_atomic
+    from loadgen.util.files import write_atomic
 
     demands = [each.demand for each in found.judgements]
     document = _with_gate(page(found), demands)

@@ -15,7 +15,7 @@ from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.data import DataSettings
 from loadgen.config.option import flag
 from loadgen.errors import BadInput
-from loadgen.util import log_setup
+from loadgen.util import terminal_text
 from loadgen.util.argument_parser import UNKNOWN
 from loadgen.util.terminal_text import has_colours
 
@@ -90,7 +90,7 @@ def show(settings: "RunSettings", path: str | None = None) -> int:
 
 def _simulators_tokenizer() -> str:
     """Return the path of the simulator's tokenizer: without a server named, `loadgen run` measures the simulator."""
-    from loadgen.util.plugins import find
+    from loadgen.util.packages import find
 
     simulator = find("engines", "sim")
     return str(find("launchers", "local").shown(simulator, simulator.default_model, {}, ()).tokenizer)
@@ -125,7 +125,7 @@ def _parsed(argv: list[str]) -> dict[str, Any]:
 def _show(settings: "RunSettings", path: str | None) -> None:
     from loadgen.cli.dataset.overview import render
 
-    log_setup.to_stderr(settings.log_level)
+    terminal_text.log_to_stderr(settings.log_level)
     overview = _overview(settings, path)
     human = sys.stderr if settings.json or path == STDOUT else sys.stdout
     colour = has_colours(human)
@@ -175,11 +175,11 @@ def _destination(path: str | None) -> Iterator[BinaryIO | None]:
     if path is None or path == STDOUT:
         yield None if path is None else sys.stdout.buffer
         return
-    from loadgen.util import private_files
-    from loadgen.util.atomic_file import atomic_file
+    from loadgen.util import files
+    from loadgen.util.files import atomic_file
 
     try:
-        with atomic_file(Path(os.path.expanduser(path)), private_files.opener) as file:
+        with atomic_file(Path(os.path.expanduser(path)), files.private_opener) as file:
             yield file
     except OSError as error:
         raise BadInput("--export", f"{path} cannot be written ({error.strerror})", "choose another path") from error

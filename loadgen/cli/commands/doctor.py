@@ -10,7 +10,7 @@ from loadgen.cli import exit_codes
 from loadgen.cli.doctor import State, examine, screen, software
 from loadgen.cli.live.progress_line import ERASE
 from loadgen.metrics.provenance import versions
-from loadgen.util import log_setup
+from loadgen.util import terminal_text
 from loadgen.util.argument_parser import OneLineParser
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _measure() -> "Capacity":
     """Measure the capacity and print the phases; a signal ends the test server, too."""
     from loadgen.cli.doctor import capacity
 
-    log_setup.to_stderr("error")  # the warnings of a run are among the limits
+    terminal_text.log_to_stderr("error")  # the warnings of a run are among the limits
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         # With Python's own handler, asyncio cancels what runs. An exception that is raised in a callback may be lost.
         signal.signal(signal.SIGINT, signal.default_int_handler)

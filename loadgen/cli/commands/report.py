@@ -15,7 +15,7 @@ from loadgen.cli.stderr import say
 from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
-from loadgen.util.private_files import state_folder
+from loadgen.util.files import state_folder
 from loadgen.util.terminal_text import Screen
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def _write(name: str, to: str, lines: Iterable[str]) -> None:
     if to == STDOUT:
         sys.stdout.writelines(lines)
         return
-    from loadgen.util.atomic_file import atomic_file
+    from loadgen.util.files import atomic_file
 
     with writing(name, to), atomic_file(Path(to)) as file:
         file.writelines(line.encode() for line in lines)

@@ -12,7 +12,7 @@ from loadgen.cli.compat.vllm_rs import COMPARE
 from loadgen.config.load import ALL_PROMPTS, AXES, SWEPT
 from loadgen.config.settings import RunSettings
 from loadgen.errors import INTERRUPTED, BadInput
-from loadgen.util import log_setup
+from loadgen.util import terminal_text
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
@@ -44,7 +44,7 @@ def measure(given: dict[str, Any]) -> int:
 
     for settings in runs:
         endpoints.checked(settings)
-    log_setup.to_stderr(runs[0].log_level)
+    terminal_text.log_to_stderr(runs[0].log_level)
     if (warning := burstiness_warning(given, runs)) is not None:
         logging.warning(warning)
     runs = list(map(counted, runs))

@@ -8,7 +8,7 @@ from loadgen.cli.compat.tool_flags import flags_as_written
 from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.load import AXES
-from loadgen.util import log_setup
+from loadgen.util import terminal_text
 
 TEXT = (
     "Find the highest request rate, or concurrency, at which a server meets the limits of --slo, by a series of runs. "
@@ -53,7 +53,7 @@ def find(given: dict[str, Any]) -> int:
     search_check.check_chosen(chosen, over)
     requested = run_settings.settings(given)
     search_check.check_requested(requested)
-    log_setup.to_stderr(requested.log_level)
+    terminal_text.log_to_stderr(requested.log_level)
     credentials.warn_of_visible(given)
     with single_threaded():
         from loadgen.cli.runs.search_series import SearchSeries

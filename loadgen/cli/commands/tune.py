@@ -60,7 +60,7 @@ def plan(argv: list[str]) -> int:
     from loadgen.tuning.plan import plan_text
     from loadgen.tuning.plan.planner import plan as planned
     from loadgen.tuning.spec import study_file
-    from loadgen.util.plugins import find
+    from loadgen.util.packages import find
 
     file = study_file.read(given.file)
     with file.named():

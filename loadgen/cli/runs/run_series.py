@@ -25,7 +25,7 @@ from loadgen.runner.participant import Participant
 from loadgen.runner.run import serving
 from loadgen.runner.run_result import Result
 from loadgen.runner.server import Server
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util.files import write_atomic
 from loadgen.util.terminal_text import Screen
 
 Stop = Callable[[Progress], str | None]

@@ -18,7 +18,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.runner.run_result import Result
 from loadgen.runner.server import Server
-from loadgen.util import scratch_dir
+from loadgen.util import files
 
 
 class SearchSeries:
@@ -70,7 +70,7 @@ class SearchSeries:
         if self._requested.records:
             yield Path(str(self._with_next_files().records))
             return
-        with journal(wanted=True) as crash_journal, scratch_dir.scratch_folder() as folder:
+        with journal(wanted=True) as crash_journal, files.scratch_folder() as folder:
             yield crash_journal.path or folder / name
             crash_journal.needed = False
 

@@ -19,7 +19,7 @@ from loadgen.metrics.records.header import RunHeader
 from loadgen.metrics.records.line import record_from_line
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.snapshot import LoopTotals
-from loadgen.util import private_files
+from loadgen.util import files
 from loadgen.util.partition import WHOLE, Partition
 
 SCHEMA = 1
@@ -52,7 +52,7 @@ class RecordWriter:
         if path is None:
             yield None
             return
-        writer = cls(private_files.create("--records", path), limit)
+        writer = cls(files.create_private("--records", path), limit)
         try:
             yield writer
         finally:

@@ -14,8 +14,8 @@ import orjson
 from loadgen.metrics.server.names import HIGHEST, SUMMED, together
 from loadgen.metrics.server.prom_histogram import PromHistogram
 from loadgen.metrics.server.series import LAST, TICK, Scrape, Series, SourceSeries, by_source
-from loadgen.util.gpus import QUANTITIES
-from loadgen.util.tail import TailReader
+from loadgen.util.accelerators import QUANTITIES
+from loadgen.util.files import TailReader
 
 T = TypeVar("T")
 FILE_NAME = "telemetry.jsonl"  # in the run's folder: a line for each scrape, and one for each reading of the GPUs

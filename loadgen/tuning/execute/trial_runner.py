@@ -34,8 +34,8 @@ from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec import questions
 from loadgen.tuning.spec.search_effort import Effort
 from loadgen.tuning.spec.study import Study
-from loadgen.util.atomic_file import write_atomic
-from loadgen.util.plugins import find
+from loadgen.util.files import write_atomic
+from loadgen.util.packages import find
 
 CONFIGURATION = "configuration.json"  # as the server reported it
 RECORDS, RESULT = "records.jsonl", "result.json"

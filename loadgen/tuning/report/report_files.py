@@ -13,7 +13,7 @@ from loadgen.tuning.report.page import document
 from loadgen.tuning.report.report_model import ReportModel
 from loadgen.tuning.report.reproduce import script
 from loadgen.tuning.spec.workloads import loads
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util.files import write_atomic
 
 CHARTS, SCRIPT = "charts", "reproduce.sh"
 

@@ -12,7 +12,7 @@ from loadgen.tuning.spec.objective import Objective
 from loadgen.tuning.spec.quantities import Hours, Seconds, Share
 from loadgen.tuning.spec.stages import BASELINE, INCUMBENT, AnyStage, Change, Interactions, Name, RawFlag, Text
 from loadgen.tuning.spec.strict_model import AtFault, Strict, refused, suggestion
-from loadgen.util.plugins import find
+from loadgen.util.packages import find
 
 MAX_STAGES = 100
 

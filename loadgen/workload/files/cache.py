@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from loadgen.errors import BadInput
-from loadgen.util import private_files
+from loadgen.util import files
 
 LIMIT = "LOADGEN_CACHE_BYTES"
 DEFAULT_LIMIT_BYTES = 4 << 30
@@ -71,7 +71,7 @@ def locked(name: str) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = stack.enter_context(open(folder() / f"{name}{LOCK}", "wb", opener=private_files.opener))
+            file = stack.enter_context(open(folder() / f"{name}{LOCK}", "wb", opener=files.private_opener))
             deadline = time.monotonic() + LOCKED_S
             while not _lock(file) and time.monotonic() < deadline:
                 time.sleep(POLL_S)
@@ -197,4 +197,4 @@ def _open_nameless(path: str, flags: int) -> int:
     try:
         return os.open(os.path.dirname(path), os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     except (AttributeError, OSError):  # only on Linux, and not on all of its file systems
-        return private_files.opener(path, flags)
+        return files.private_opener(path, flags)

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from loadgen.util.package_version import package_version
+from loadgen.util.packages import package_version
 from loadgen.workload.files import cache
 
 _made_here: set[str] = set()  # hashes of the tokenizers whose facts this process makes now

@@ -23,7 +23,7 @@ from loadgen.runner.workers import open_workers
 from loadgen.testing.process import Process
 from loadgen.testing.truth import Truth
 from loadgen.util import machine
-from loadgen.util.affinity import separate_cores
+from loadgen.util.scheduling import separate_cores
 from loadgen.workload.prompt import Prompt
 from tests.qa.accuracy.conditions import Condition, alone
 from tests.qa.accuracy.stillness import STILL_SHARE, patience, stood_still

@@ -19,7 +19,7 @@ from typing import Any
 
 import orjson
 
-from loadgen.util.gpus import Nvml
+from loadgen.util.accelerators import Nvml
 from tests.helpers.command_line import LOADGEN, environment
 from tests.helpers.real_tokenizers import qwen3
 from tests.qa.engines.environments import CACHE
