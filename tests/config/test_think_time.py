@@ -47,6 +47,7 @@ def test_what_is_no_time_is_refused(text: str) -> None:
         ("lognormal:2:0", lambda share: 2.0),
     ],
 )
+@pytest.mark.slow
 def test_drawn_times_have_the_quantiles_of_the_law(text: str, quantile) -> None:  # type: ignore[no-untyped-def]
     think = ThinkTime.parse(text)
     drawn = times_s(think)
@@ -57,6 +58,7 @@ def test_drawn_times_have_the_quantiles_of_the_law(text: str, quantile) -> None:
         assert float((drawn < quantile(share) - 1e-9).mean()) <= share + 0.01
 
 
+@pytest.mark.slow
 def test_lognormal_times_have_the_mean_and_the_deviation_that_are_asked() -> None:
     variance = math.log(1.25)
     logs = np.log(times_s(ThinkTime.parse("lognormal:2:1")))
