@@ -86,7 +86,8 @@ async def get(source: Source) -> http_client.Reply:
 async def scrape(source: Source, moment: str) -> Scrape:
     """Scrape one source once; an error makes a scrape that says why it failed."""
     asked_ns = now_ns()
-    failed = reading = None
+    failed = None
+    reading = None
     try:
         reply = await get(source)
         answered_ns = now_ns()

@@ -94,7 +94,7 @@ async def probe(settings: RunSettings, on_progress: OnProgress = lambda progress
     _refuse_twins(server_settings)
     probes = (_probe_one(single, on_progress) for single in server_settings)
     outcomes = await asyncio.gather(*probes, return_exceptions=True)
-    servers = []
+    servers: list[Server] = []
     for outcome in outcomes:
         if isinstance(outcome, BaseException):
             raise outcome

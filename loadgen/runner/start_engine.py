@@ -110,7 +110,7 @@ class EngineSession:
         name = self.engine.name
         simulated = name == SIMULATOR
         server = await probe(settings_for_engine(self.processes, settings, simulated=simulated))
-        differences = []
+        differences: list[Any] = []
         for process in self.processes:
             differences += await asyncio.to_thread(process.differences)
         installed = await asyncio.to_thread(self.engine.version)
