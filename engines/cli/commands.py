@@ -7,7 +7,7 @@ from typing import Any
 from loadgen.engines.kinds.engine import Engine
 from loadgen.engines.kinds.knobs import KNOBS
 from loadgen.errors import BadInput
-from loadgen.util import plugins
+from loadgen.util import packages
 from loadgen.util.argument_parser import OneLineParser
 
 NOT_FOUND = "-"
@@ -29,7 +29,7 @@ def serve(argv: list[str]) -> int:
         BadInput: There is no such engine, or a flag cannot be used.
         EngineError: The server did not start, or did not stop.
     """
-    entries = plugins.installed(GROUP)
+    entries = packages.installed(GROUP)
     names = ", ".join(sorted(entries.names)) or "none"
     if not argv or argv[0] in ("-h", "--help"):
         print(f"{USAGE}\nengines: {names}")
@@ -39,7 +39,7 @@ def serve(argv: list[str]) -> int:
         raise BadInput(name, "unknown engine", f"use one of: {names}")
     from loadgen.engines.cli.serve import serve_engine
 
-    return serve_engine(plugins.load(name, entries[name]), rest)
+    return serve_engine(packages.load(name, entries[name]), rest)
 
 
 def engines(argv: list[str]) -> int:
@@ -55,8 +55,8 @@ def engines(argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     flags = parser.parse_args(argv)
 
-    entries = sorted(plugins.installed(GROUP), key=lambda entry: entry.name)
-    listed = engine_list(plugins.load(entry.name, entry) for entry in entries)
+    entries = sorted(packages.installed(GROUP), key=lambda entry: entry.name)
+    listed = engine_list(packages.load(entry.name, entry) for entry in entries)
     print(json.dumps(listed, indent=2) if flags.json else as_text(listed))
     return 0
 

@@ -24,7 +24,7 @@ from loadgen.engines.launch.server_registry import Orphan, ServerEntry, ServerRe
 from loadgen.engines.launch.shutdown import GpuMemory
 from loadgen.engines.launch.supervisor import SupervisedProcess
 from loadgen.errors import BadInput, EngineError
-from loadgen.util import private_files
+from loadgen.util import files
 from loadgen.util.redaction import KEY_VARIABLE
 
 _BOOLEANS = {"true": True, "false": False}
@@ -252,7 +252,7 @@ class Launcher:
         return SupervisedProcess([program, *launch.argv[1:]], env, launch.folder, log, temporary, register)
 
     def _new_folder(self, run_id: str) -> Path:
-        root = self._folder or private_files.state_folder() / "engines"
+        root = self._folder or files.state_folder() / "engines"
         try:
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder = root / run_id
@@ -280,7 +280,7 @@ def _write(launch: Launch) -> None:
     for path, text in launch.files.items():
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(path, "w", opener=private_files.opener) as file:
+            with open(path, "w", opener=files.private_opener) as file:
                 file.write(text)
         except OSError as error:
             raise EngineError(f"{path} cannot be written ({error.strerror}); name another folder") from error

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from loadgen.engines.launch import processes
 from loadgen.engines.launch.processes import Process
-from loadgen.util import private_files
-from loadgen.util.atomic_file import atomic_file
+from loadgen.util import files
+from loadgen.util.files import atomic_file
 
 FILE = "start-times.json"
 MAX_STARTS, MAX_SERVERS = 5, 200
@@ -75,7 +75,7 @@ class ServerRegistry:
     """
 
     def __init__(self) -> None:
-        self.folder = private_files.state_folder() / "engines"
+        self.folder = files.state_folder() / "engines"
 
     def write(self, entry: ServerEntry) -> None:
         """Write the entry of a server.
@@ -84,7 +84,7 @@ class ServerRegistry:
             OSError: The folder cannot be written.
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with atomic_file(self._path(entry.run_id), private_files.opener) as file:
+        with atomic_file(self._path(entry.run_id), files.private_opener) as file:
             file.write(json.dumps(dataclasses.asdict(entry)).encode())
 
     def remove(self, run_id: str) -> None:
@@ -133,7 +133,7 @@ class StartupHistory:
     """
 
     def __init__(self) -> None:
-        self._path = private_files.state_folder() / FILE
+        self._path = files.state_folder() / FILE
 
     def usual_s(self, engine: str, model: str) -> float | None:
         """Return the median start-up time, s; None if this engine has never started with this model here."""
@@ -148,7 +148,7 @@ class StartupHistory:
         latest = dict(list(starts.items())[-MAX_SERVERS:])
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with atomic_file(self._path, private_files.opener) as file:
+            with atomic_file(self._path, files.private_opener) as file:
                 file.write(json.dumps(latest, indent=1).encode())
 
     def _read(self) -> dict[str, list[float]]:

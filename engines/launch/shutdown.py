@@ -14,7 +14,7 @@ from loadgen.engines.launch.ports import Reservation
 from loadgen.engines.launch.processes import Process, command, process_ids
 from loadgen.engines.launch.supervisor import SupervisedProcess
 from loadgen.errors import EngineError
-from loadgen.util.gpus import MemoryUse, Nvml
+from loadgen.util.accelerators import MemoryUse, Nvml
 
 POLL_S = 0.2
 TOLERANCE_BYTES = 256 << 20  # drivers and displays allocate and free as much at any time

@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from loadgen.util.plugins import installed
+from loadgen.util.packages import installed
 from loadgen.util.terminal_text import printable
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from loadgen.util import private_files
+from loadgen.util import files
 from loadgen.util.clock import now_ns
 from loadgen.util.redaction import secrets, spellings
 from loadgen.workload.target import Target
@@ -157,7 +157,7 @@ class Capture:
         if path is None:
             yield None
             return
-        capture = cls(private_files.create("--capture", path), targets, compressed=path.endswith(".gz"))
+        capture = cls(files.create_private("--capture", path), targets, compressed=path.endswith(".gz"))
         try:
             yield capture
         finally:

@@ -21,7 +21,7 @@ from loadgen.lab.study.spec.study_file import StudyFile
 from loadgen.library.accepted import check_callback, check_path
 from loadgen.library.run import OnProgress, ignore, synchronous
 from loadgen.metrics.progress import Progress
-from loadgen.util.plugins import find
+from loadgen.util.packages import find
 from loadgen.util.terminal_text import printable
 
 STORE_SUFFIX, REPORT_SUFFIX = ".store", ".report"

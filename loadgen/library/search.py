@@ -24,7 +24,7 @@ from loadgen.runner import run as runner
 from loadgen.runner.coordinator import open_participant
 from loadgen.runner.run_result import Result
 from loadgen.runner.server import Server
-from loadgen.util import scratch_dir
+from loadgen.util import files
 
 OnPoint = Callable[[Point], None]
 
@@ -102,7 +102,7 @@ async def _execute(runs: LoadSearch, server: Server, on_progress: OnProgress, on
 
     @contextlib.contextmanager
     def records(name: str) -> Iterator[Path]:
-        with scratch_dir.scratch_folder() as folder:  # removed once the records are judged
+        with files.scratch_folder() as folder:  # removed once the records are judged
             yield folder / name
 
     def report_points() -> None:

@@ -23,8 +23,8 @@ from loadgen.report.result import RunResult
 from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.series import Series
 from loadgen.report.tool_formats import write_hlog
-from loadgen.util import private_files
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util import files
+from loadgen.util.files import write_atomic
 
 NOT_IN_NAMES = re.compile(r"[^\w.+=@-]")
 MAX_PROFILE = 40  # characters of a profile
@@ -119,7 +119,7 @@ def save_junit(path: str, results: Sequence[RunResult]) -> None:
 
 def opener_for(settings: RunSettings) -> Callable[[str, int], int] | None:
     """Return the opener of a result's files: only their owner may read answers of the server."""
-    return private_files.opener if settings.save_detailed else None
+    return files.private_opener if settings.save_detailed else None
 
 
 def result_path(settings: RunSettings, numbers: RunNumbers) -> Path:

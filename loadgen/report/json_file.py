@@ -10,8 +10,8 @@ from loadgen.errors import BadInput
 from loadgen.report.result import SCHEMA, RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.series import is_series
-from loadgen.util import private_files
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util import files
+from loadgen.util.files import write_atomic
 
 NOT_ASCII = re.compile("[^ -~]")
 
@@ -84,7 +84,7 @@ def write_json(path: str | Path, data: dict[str, Any], *, private: bool = False)
         BadInput: It cannot be written.
     """
     try:
-        write_atomic(Path(path), to_json(data) + "\n", private_files.opener if private else None)
+        write_atomic(Path(path), to_json(data) + "\n", files.private_opener if private else None)
     except OSError as error:
         raise BadInput("FILE", f"{path} cannot be written ({error.strerror})", "name another") from error
 

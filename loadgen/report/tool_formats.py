@@ -20,7 +20,7 @@ from typing import Any
 from loadgen.config.settings import RunSettings, public
 from loadgen.core.histogram import Histogram
 from loadgen.errors import BadInput
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util.files import write_atomic
 
 NS_PER_MS = 1e6
 SEPARATORS = frozenset(", \t\r\n")

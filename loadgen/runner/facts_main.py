@@ -12,6 +12,7 @@ from pathlib import Path
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util import child_process
+from loadgen.workload.chat_template.template import ChatTemplate
 from loadgen.workload.files import cache
 from loadgen.workload.tokenizer import exact_text, tokenizer
 
@@ -20,18 +21,26 @@ OF_RANDOM_WORDS = ("random", "prefix_repetition")  # data sets that need no more
 
 
 def unknown_file(settings: RunSettings) -> Path | None:
-    """Return the tokenizer.json of a run of random words if its words are not in the cache; None in all other cases."""
-    # A tokenizer that is given by its name on the hub is not looked for.
+    """Return the tokenizer.json of a run of random words if its words are not in the cache.
+
+    A tokenizer that is named as on the hub is not looked up.
+
+    Args:
+        settings: The settings of the run.
+
+    Returns:
+        The path of the file; None in all other cases.
+    """
     if settings.dataset_name not in OF_RANDOM_WORDS or settings.tokenizer is None:
         return None
     path = Path(os.path.expanduser(settings.tokenizer))
     if path.is_dir():
         path /= tokenizer.FILE
     try:
-        known = path.name != tokenizer.FILE or exact_text.are_known(cache.file_sha256(path))
+        is_cached = path.name != tokenizer.FILE or exact_text.are_known(cache.file_sha256(path))
     except OSError:
         return None
-    return None if known else path
+    return None if is_cached else path
 
 
 def run() -> None:
@@ -46,11 +55,10 @@ def run() -> None:
 
 
 def _find(path: Path) -> None:
-    from loadgen.workload.chat_template.template import ChatTemplate
-
-    found = tokenizer.load(str(path))
-    words = exact_text.words_of(found).items
-    template = ChatTemplate.of(found)
+    """Find the words of a tokenizer, and the tokens of its chat template; both are kept in the cache."""
+    loaded = tokenizer.load(str(path))
+    words = exact_text.words_of(loaded).items
+    template = ChatTemplate.of(loaded)
     if template is not None:
         template.added_tokens(words[: exact_text.MIN_WORDS])
         for piece in template.frame(("user",)) or ():

@@ -27,9 +27,9 @@ from loadgen.metrics.server.series import FIRST, LAST, TICK, Scrape, ScrapeOrder
 from loadgen.metrics.server.telemetry import FILE_NAME
 from loadgen.runner.metrics_scraper import PATIENCE_S, SETTLE_S, FindOrder, ProbeOrder
 from loadgen.runner.server import Server, probe
-from loadgen.util import child_process, gpus, http_client, kept_child
+from loadgen.util import accelerators, child_process, http_client
+from loadgen.util.accelerators import Nvml
 from loadgen.util.clock import now_ns
-from loadgen.util.gpus import Nvml
 from loadgen.util.redaction import KEY_VARIABLE, redact_user
 from loadgen.util.tasks import background_tasks
 from loadgen.workload import target
@@ -79,7 +79,7 @@ async def scrape_order(settings: RunSettings, folder: Path, *, simulated: bool =
     if given == (OFF,):
         return None
     each = {target.base_url(alone): alone for alone in settings.apart()}
-    gpus_too = not simulated and any(map(_is_here, each)) and gpus.installed()
+    gpus_too = not simulated and any(map(_is_here, each)) and accelerators.installed()
     missing: tuple[str, ...] = ()
     if given not in ((), (AUTO,)):
         found = [await _named_source(url, each) for url in dict.fromkeys(given)]
@@ -180,14 +180,19 @@ class Scraper:
     """
 
     def __init__(self, sources: tuple[Source, ...], nvml: Nvml | None, file: BinaryIO, last_scrapes: int) -> None:
-        self._sources, self._nvml, self._file, self._last_scrapes = sources, nvml, file, last_scrapes
+        self._sources = sources
+        self._nvml = nvml
+        self._file = file
+        self._last_scrapes = last_scrapes
 
     async def scrape(self, moment: str) -> list[Scrape]:
         """Scrape all sources once, and write the scrapes."""
         asked_ns = now_ns()
         gpus = self._nvml.read() if self._nvml else []
         scrapes = await asyncio.gather(*(scrape(source, moment) for source in self._sources))
-        lines = [one.to_dict() for one in scrapes] + ([{"asked_ns": asked_ns, "gpus": gpus}] if gpus else [])
+        lines = [sample.to_dict() for sample in scrapes]
+        if gpus:
+            lines.append({"asked_ns": asked_ns, "gpus": gpus})
         self._file.write(b"".join(orjson.dumps(line) + b"\n" for line in lines))
         return scrapes
 
@@ -203,14 +208,16 @@ class Scraper:
         """Scrape until every server is idle, but a few times at most."""
         for _ in range(self._last_scrapes):
             scrapes = await self.scrape(LAST)
-            if not any(one.values.get(level) for one in scrapes for level in ("running", "waiting")):
+            if not any(sample.values.get("running") or sample.values.get("waiting") for sample in scrapes):
                 return
             await asyncio.sleep(SETTLE_S)
 
 
 async def scrape(source: Source, moment: str) -> Scrape:
     """Scrape one source once; an error makes a scrape that says why it failed."""
-    asked_ns, failed, reading = now_ns(), None, None
+    asked_ns = now_ns()
+    failed = None
+    reading = None
     try:
         reply = await get(source)
         answered_ns = now_ns()
@@ -242,11 +249,11 @@ async def carry_out(order: ScrapeOrder) -> bool:
     )
     try:
         with contextlib.suppress(BrokenPipeError):  # the process that started this one is gone
-            done = bool(await commands.readline()) and await handle_commands(order, commands)
+            is_complete = bool(await commands.readline()) and await handle_commands(order, commands)
             transport.close()  # what comes next is another order
-            if done:
+            if is_complete:
                 child_process.answer(None)
-            return done
+            return is_complete
     except OSError as error:
         print(f"loadgen: server metrics are not kept: {error.strerror}", file=sys.stderr)
     return False
@@ -291,7 +298,7 @@ def run() -> None:
 
     child_process.name_process("scraper")
     niceness = os.nice(0) + NICENESS
-    for line in kept_child.lines():
+    for line in child_process.lines():
         order = child_process.decode(line)
         if not isinstance(order, ScrapeOrder):
             child_process.answer(asyncio.run(answer(order)))

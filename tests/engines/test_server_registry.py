@@ -7,14 +7,14 @@ import pytest
 
 from loadgen.engines import Launcher
 from loadgen.engines.launch.server_registry import FILE, MAX_SERVERS, MAX_STARTS, StartupHistory
-from loadgen.util import private_files
+from loadgen.util import files
 from tests.helpers.fake_engine import Fake
 
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    return private_files.state_folder()
+    return files.state_folder()
 
 
 def test_server_that_never_started_has_no_usual_time() -> None:

@@ -21,7 +21,7 @@ from loadgen.errors import BadInput
 from loadgen.stats import block_bootstrap, distributions
 from loadgen.stats.variance import Noise
 from loadgen.util.arrays import Floats
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util.files import write_atomic
 from loadgen.util.number_format import plural
 
 CONFIDENCE = 0.95

@@ -61,14 +61,15 @@ def workload(result: RunResult) -> dict[str, Any]:
     origin = result.provenance
     settings = origin.settings
     by_time = result.closed_loop and settings.duration is not None  # its number of requests depends on the server
-    named = {name: value for name, value in public(settings).items() if GROUPS[name] in (SAMPLING, LOAD, DATA)}
+    values = public(settings)
+    named = {name: value for name, value in values.items() if GROUPS[name] in (SAMPLING, LOAD, DATA)}
     return named | {
         "model": result.numbers.model_id,
         "endpoint": target.endpoint(settings),
         "requests": settings.num_prompts if by_time else result.numbers.num_prompts,
         "prompts": origin.saved_prompts.get("sha256"),
         "due times": origin.schedule.sha256,
-        **{name: public(settings)[name] for name in ALWAYS_COMPARED},
+        **{name: values[name] for name in ALWAYS_COMPARED},
     }
 
 

@@ -15,8 +15,8 @@ from loadgen.metrics.records.file import record_from_line
 from loadgen.metrics.records.shards import shard_path
 from loadgen.stats import block_bootstrap
 from loadgen.stats.ratio_confidence_interval import share_bounds
+from loadgen.util.files import TailReader
 from loadgen.util.number_format import percent
-from loadgen.util.tail import TailReader
 
 StopRule = Callable[[Progress], str | None]  # returns why a run need not go on; None as long as it must
 

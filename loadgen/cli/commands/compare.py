@@ -14,7 +14,7 @@ from loadgen.config.option import flag
 from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util.files import write_atomic
 from loadgen.util.terminal_text import Screen, printable
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from loadgen.cli import command_list, exit_codes
 from loadgen.cli.commands.help import with_topics
 from loadgen.cli.output import say
 from loadgen.util.argument_parser import OneLineParser
-from loadgen.util.plugins import installed
+from loadgen.util.packages import installed
 
 START_FILES = {"bash": "~/.bashrc", "zsh": "~/.zshrc, after compinit", "fish": "~/.config/fish/config.fish"}
 LINES = {

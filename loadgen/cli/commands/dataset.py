@@ -16,10 +16,10 @@ from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.data import DataSettings
 from loadgen.config.option import flag
 from loadgen.errors import BadInput
-from loadgen.util import log_setup, private_files
+from loadgen.util import files, terminal_text
 from loadgen.util.argument_parser import UNKNOWN, OneLineParser
-from loadgen.util.atomic_file import atomic_file
-from loadgen.util.plugins import find
+from loadgen.util.files import atomic_file
+from loadgen.util.packages import find
 from loadgen.util.terminal_text import has_colours, printable
 from loadgen.workload import endpoints
 
@@ -179,7 +179,7 @@ def _parsed(argv: list[str]) -> dict[str, Any]:
 def _show(settings: "RunSettings", path: str | None) -> None:
     from loadgen.cli.commands.dataset_overview import render
 
-    log_setup.to_stderr(settings.log_level)
+    terminal_text.log_to_stderr(settings.log_level)
     overview = _overview(settings, path)
     human = sys.stderr if settings.json or path == STDOUT else sys.stdout
     colour = has_colours(human)
@@ -230,7 +230,7 @@ def _destination(path: str | None) -> Iterator[BinaryIO | None]:
         yield None if path is None else sys.stdout.buffer
         return
     try:
-        with atomic_file(Path(os.path.expanduser(path)), private_files.opener) as file:
+        with atomic_file(Path(os.path.expanduser(path)), files.private_opener) as file:
             yield file
     except OSError as error:
         raise BadInput("--export", f"{path} cannot be written ({error.strerror})", "choose another path") from error

@@ -14,7 +14,7 @@ from loadgen.cli.doctor.limit import Limit, State
 from loadgen.cli.doctor.network import STREAMS
 from loadgen.cli.live.progress_line import ERASE
 from loadgen.metrics.records.header import versions
-from loadgen.util import log_setup
+from loadgen.util import terminal_text
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.number_format import four_digits, percent
 from loadgen.util.terminal_text import printable
@@ -57,7 +57,7 @@ def _measure() -> "Capacity":
     """Measure the capacity and print the phases; a signal ends the test server, too."""
     from loadgen.cli.doctor import capacity
 
-    log_setup.to_stderr("error")  # the warnings of a run are among the limits
+    terminal_text.log_to_stderr("error")  # the warnings of a run are among the limits
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         # With Python's own handler, asyncio cancels what runs. An exception that is raised in a callback may be lost.
         signal.signal(signal.SIGINT, signal.default_int_handler)

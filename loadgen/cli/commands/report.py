@@ -15,10 +15,9 @@ from loadgen.cli.runs.journal import journals
 from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
-from loadgen.util import plugins
+from loadgen.util import packages
 from loadgen.util.argument_parser import OneLineParser
-from loadgen.util.atomic_file import atomic_file
-from loadgen.util.private_files import state_folder
+from loadgen.util.files import atomic_file, state_folder
 from loadgen.util.terminal_text import Screen
 
 if TYPE_CHECKING:
@@ -252,7 +251,7 @@ def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
 
 
 def _print_emulated(paths: Sequence[str], tool: str, as_json: bool) -> None:
-    (emulation,) = plugins.installed("loadgen.emulations")
-    emulate = plugins.load("--as", emulation)
+    (emulation,) = packages.installed("loadgen.emulations")
+    emulate = packages.load("--as", emulation)
     for path in paths:
         sys.stdout.write(emulate(path, tool, as_json=as_json))

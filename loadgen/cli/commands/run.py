@@ -19,7 +19,7 @@ from loadgen.config.target import wants_engine
 from loadgen.errors import INTERRUPTED, BadInput
 from loadgen.metrics.progress import PHASES
 from loadgen.runner import metrics_scraper
-from loadgen.util import log_setup
+from loadgen.util import terminal_text
 from loadgen.util.forked_child import fork_ahead
 from loadgen.workload import endpoints
 
@@ -51,7 +51,7 @@ def measure(flag_values: dict[str, Any]) -> int:
     swept, runs = run_settings.swept(flag_values)
     for settings in runs:
         endpoints.checked(settings)
-    log_setup.to_stderr(runs[0].log_level)
+    terminal_text.log_to_stderr(runs[0].log_level)
     if (warning := burstiness_warning(flag_values, runs)) is not None:
         logging.warning(warning)
     runs = list(map(counted, runs))
@@ -91,18 +91,16 @@ def fork_children(settings: RunSettings) -> None:
     if settings.ray is not None:
         return
     fork_ahead(metrics_scraper.MODULE)
-    from loadgen.runner import facts_main, prepare, workers
+    from loadgen.runner import facts_main, workers
 
     if (path := facts_main.unknown_file(settings)) is not None:
         fork_ahead(facts_main.MODULE, os.fsencode(path) + b"\n")
-    import loadgen.runner.job  # what measuring processes and the command need
-
     for _ in range(workers.worker_count(settings)):
         fork_ahead(workers.MODULE)
     with single_threaded():
-        import loadgen.runner.run  # noqa: F401 - what the preparer and the command need
+        from loadgen.runner import preparer, run  # noqa: F401 - what the preparer and the command need
 
-        fork_ahead(prepare.MODULE)
+        fork_ahead(preparer.MODULE)
 
 
 def counted(settings: RunSettings) -> RunSettings:

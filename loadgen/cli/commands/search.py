@@ -8,7 +8,7 @@ from loadgen.cli.compat.tool_flags import flags_as_written
 from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.load import AXES
-from loadgen.util import log_setup
+from loadgen.util import terminal_text
 
 TEXT = (
     "Find the highest request rate, or concurrency, at which a server meets the limits of --slo, by a series of runs. "
@@ -53,7 +53,7 @@ def find(flag_values: dict[str, Any]) -> int:
     search_check.check_chosen(chosen, over)
     requested = run_settings.settings(flag_values)
     search_check.check_requested(requested)
-    log_setup.to_stderr(requested.log_level)
+    terminal_text.log_to_stderr(requested.log_level)
     run_settings.warn_of_visible(flag_values)
     with single_threaded():
         from loadgen.cli.runs.run_series import SearchSeries

@@ -16,8 +16,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.library.run import run_sync
 from loadgen.testing.process import Process, started
 from loadgen.util import machine, source_address
-from loadgen.util.affinity import separate_cores
 from loadgen.util.machine import CpuTimes
+from loadgen.util.scheduling import separate_cores
 from loadgen.workload.prompt import Prompt
 
 MAX_RUNS = 3  # to find a rate

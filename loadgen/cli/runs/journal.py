@@ -9,7 +9,7 @@ from pathlib import Path
 
 from loadgen.cli.output import say
 from loadgen.metrics.records import shards
-from loadgen.util import machine, private_files
+from loadgen.util import files, machine
 
 MAX_KEPT = 10
 PATTERN = "*.jsonl"
@@ -55,7 +55,7 @@ def journals() -> list[Path]:
 
 
 def _leftover_paths() -> list[Path]:
-    left = [path for path in private_files.state_folder().glob(PATTERN) if not _still_runs(path)]
+    left = [path for path in files.state_folder().glob(PATTERN) if not _still_runs(path)]
     return sorted(left, key=lambda path: path.stat().st_mtime)
 
 
@@ -74,12 +74,12 @@ def _still_runs(path: Path) -> bool:
 
 
 def _create() -> Path | None:
-    path = private_files.state_folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
+    path = files.state_folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for old in _leftover_paths()[: 1 - MAX_KEPT]:
             _remove(old)
-        with open(path, "xb", opener=private_files.opener):
+        with open(path, "xb", opener=files.private_opener):
             pass
     except OSError as error:
         why = f"{path.parent} cannot be written ({error.strerror})"

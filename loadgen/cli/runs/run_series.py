@@ -32,8 +32,8 @@ from loadgen.runner.participant import Participant
 from loadgen.runner.run import serving
 from loadgen.runner.run_result import Result
 from loadgen.runner.server import Server
-from loadgen.util import scratch_dir
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util import files
+from loadgen.util.files import write_atomic
 from loadgen.util.terminal_text import Screen
 
 Stop = Callable[[Progress], str | None]
@@ -258,7 +258,7 @@ class SearchSeries:
         if self._requested.records:
             yield Path(str(self._with_next_files().records))
             return
-        with journal(enabled=True) as crash_journal, scratch_dir.scratch_folder() as folder:
+        with journal(enabled=True) as crash_journal, files.scratch_folder() as folder:
             yield crash_journal.path or folder / name
             crash_journal.needed = False
 

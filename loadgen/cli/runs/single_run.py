@@ -18,7 +18,7 @@ from loadgen.errors import GivenUp
 from loadgen.metrics.progress import Progress
 from loadgen.runner.coordinator import open_participant
 from loadgen.runner.metrics_scraper import forked_scraper
-from loadgen.runner.prepare import Preparer
+from loadgen.runner.preparer import Preparer
 from loadgen.util.terminal_text import Screen
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 from loadgen.lab.gpustack.auto_tune import AutoTune
 from loadgen.report import to_json
 from loadgen.report.result.series import Found, Series
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util.files import write_atomic
 
 RAMP_VERSION, CURVE_VERSION = 4, 1  # of benchmark-runner's formats
 CAPACITY, LIMIT, FAILURES, FLOOR = "capacity_plateau", "slo_failed", "overloaded", "upper_bound"

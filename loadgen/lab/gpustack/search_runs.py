@@ -25,7 +25,7 @@ from loadgen.metrics.records.file import RecordFile
 from loadgen.report import to_json
 from loadgen.runner.run_result import Result
 from loadgen.runner.server import Server
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util.files import write_atomic
 from loadgen.util.tasks import background_tasks
 
 RESOLUTION = 0.025  # between the highest load within the limits and the lowest beyond them

@@ -19,7 +19,7 @@ from loadgen.metrics.records.file import RecordFile
 from loadgen.report import to_json
 from loadgen.runner.participant import Participant
 from loadgen.runner.run_result import Result
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util.files import write_atomic
 from loadgen.util.tasks import background_tasks
 
 SATURATED = "requests pile up, and --detect-saturation ends the run"

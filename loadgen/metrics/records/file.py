@@ -21,7 +21,7 @@ from loadgen.errors import BadInput
 from loadgen.metrics.records.header import RunHeader
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.snapshot import LoopTotals
-from loadgen.util import private_files
+from loadgen.util import files
 from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.prompt import UNPLANNED
 
@@ -73,7 +73,7 @@ class RecordWriter:
         if path is None:
             yield None
             return
-        writer = cls(private_files.create("--records", path), limit)
+        writer = cls(files.create_private("--records", path), limit)
         try:
             yield writer
         finally:

@@ -23,7 +23,7 @@ from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import NO_HEADER
 from loadgen.errors import BadInput
-from loadgen.util import plugins
+from loadgen.util import packages
 from loadgen.workload.datasets import rules
 from loadgen.workload.files.mapped_file import DATASET_PATH, checked_path
 from loadgen.workload.prompt import Dataset
@@ -153,7 +153,7 @@ def find(settings: RunSettings) -> DatasetClass:
     """
     check(settings)
     name = settings.dataset_name
-    kind = plugins.built_in(BUILT_IN[name]) if name in BUILT_IN else plugins.load("--dataset-name", _entry(name))
+    kind = packages.built_in(BUILT_IN[name]) if name in BUILT_IN else packages.load("--dataset-name", _entry(name))
     _check_options(kind, settings)
     dataset: DatasetClass = kind if settings.dataset_rule is None else rules.find(name, settings.dataset_rule)
     return _Batched(dataset) if name == "random" and settings.random_batch_size > 1 else dataset
@@ -201,7 +201,7 @@ def _require_used(settings: RunSettings) -> None:
 
 def _entry(name: str) -> "EntryPoint":
     """Find a data set that another package adds."""
-    installed = plugins.installed(GROUP)
+    installed = packages.installed(GROUP)
     if name in installed.names:
         return installed[name]
     from loadgen.workload.datasets.agentic import agentic_dataset

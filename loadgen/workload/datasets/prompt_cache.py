@@ -22,7 +22,7 @@ import orjson
 from loadgen.config.data import DataSettings
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
-from loadgen.util.package_version import package_version
+from loadgen.util.packages import package_version
 from loadgen.version import __version__
 from loadgen.workload import datasets
 from loadgen.workload.chat_template.prediction import SizedToServer

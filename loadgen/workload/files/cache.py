@@ -23,8 +23,8 @@ from typing import IO, Any
 import orjson
 
 from loadgen.errors import BadInput
-from loadgen.util import private_files
-from loadgen.util.package_version import package_version
+from loadgen.util import files
+from loadgen.util.packages import package_version
 
 LIMIT = "LOADGEN_CACHE_BYTES"
 DEFAULT_LIMIT_BYTES = 4 << 30
@@ -83,7 +83,7 @@ def locked(name: str) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = stack.enter_context(open(folder() / f"{name}{LOCK}", "wb", opener=private_files.opener))
+            file = stack.enter_context(open(folder() / f"{name}{LOCK}", "wb", opener=files.private_opener))
             deadline = time.monotonic() + LOCKED_S
             while not _lock(file) and time.monotonic() < deadline:
                 time.sleep(POLL_S)
@@ -272,7 +272,7 @@ def _open_nameless(path: str, flags: int) -> int:
     try:
         return os.open(os.path.dirname(path), os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     except (AttributeError, OSError):  # only on Linux, and not on all of its file systems
-        return private_files.opener(path, flags)
+        return files.private_opener(path, flags)
 
 
 def _stamp(state: os.stat_result) -> str:

@@ -87,7 +87,7 @@ async def test_echoed_credentials_are_in_no_file_and_no_output(tmp_path: Path, k
         assert not UNSAFE.search(stream.decode()), stream.decode()
 
 
-async def test_child_processes_have_no_credentials_in_args_or_env(tmp_path: Path) -> None:
+async def test_no_process_has_credentials_in_args_or_env(tmp_path: Path) -> None:
     asked = asyncio.Event()
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -100,10 +100,11 @@ async def test_child_processes_have_no_credentials_in_args_or_env(tmp_path: Path
 
     async with run_against(silent, tmp_path, "--duration", "60", "--rate", "5", OPENAI_API_KEY=KEY) as run:
         await asyncio.wait_for(asked.wait(), 60)
-        children = psutil.Process(run.pid).children(recursive=True)
+        command = psutil.Process(run.pid)
+        children = command.children(recursive=True)
         assert children
-        for child in children:
-            assert KEY not in f"{child.cmdline()} {child.environ()}"
+        for process in (command, *children):
+            assert KEY not in f"{process.cmdline()} {process.environ()}"
         # Prompts may be confidential: nobody else may read them, and they do not outlive the run.
         (folder,) = (tmp_path / "tmp").glob("loadgen-*")
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700

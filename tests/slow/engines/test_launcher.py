@@ -16,7 +16,7 @@ from loadgen.engines.launch import ports
 from loadgen.engines.launch.launcher import MAX_FAILED_LOGS
 from loadgen.engines.launch.supervisor_main import FIRST_LOG_BYTES, MAX_LOG_BYTES
 from loadgen.errors import BadInput, EngineError
-from loadgen.util import private_files
+from loadgen.util import files
 from tests.helpers.fake_engine import Fake, a_stranger_who_is_faster, gone, is_answered, wait_until
 
 MODEL = "some/model"
@@ -26,7 +26,7 @@ MODEL = "some/model"
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The state folder, of each test alone."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    return private_files.state_folder() / "engines"
+    return files.state_folder() / "engines"
 
 
 def failure(*raw: str, timeout_s: float = 30.0, listens: bool = False) -> EngineFailed:
@@ -40,7 +40,7 @@ def failure(*raw: str, timeout_s: float = 30.0, listens: bool = False) -> Engine
         server.ready(timeout_s)
     assert gone(pid)
     assert ports.is_free("127.0.0.1", port)
-    assert not list((private_files.state_folder() / "engines").glob("*.json"))
+    assert not list((files.state_folder() / "engines").glob("*.json"))
     assert failed.value.log.exists()
     assert str(failed.value.log) in str(failed.value)
     return failed.value

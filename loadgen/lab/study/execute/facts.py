@@ -16,7 +16,7 @@ from loadgen.lab.study.spec.stages import Joint
 from loadgen.lab.study.spec.strict_model import At, AtFault
 from loadgen.lab.study.spec.study import Study
 from loadgen.util import machine
-from loadgen.util.plugins import find
+from loadgen.util.packages import find
 from loadgen.version import __version__
 from loadgen.workload.datasets import rules
 from loadgen.workload.files import cache

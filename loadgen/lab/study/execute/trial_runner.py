@@ -34,8 +34,8 @@ from loadgen.runner import run
 from loadgen.runner.coordinator import open_participant
 from loadgen.runner.run_result import Result
 from loadgen.runner.start_engine import EngineSession, start_engines
-from loadgen.util.atomic_file import write_atomic
-from loadgen.util.plugins import find
+from loadgen.util.files import write_atomic
+from loadgen.util.packages import find
 
 CONFIGURATION = "configuration.json"  # as the server reported it
 RECORDS, RESULT = "records.jsonl", "result.json"

@@ -9,8 +9,8 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.runner import prepare_main
-from loadgen.runner.prepare_main import PrepareOrder, prepare
+from loadgen.runner import preparer
+from loadgen.runner.preparer import PrepareOrder, prepare
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.due_times import FOLLOWS
@@ -62,7 +62,7 @@ def test_prompts_are_told_apart_only_where_more_may_follow(
 
 def test_a_further_prompt_is_marked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     marked: list[Prompt] = []
-    monkeypatch.setattr(prepare_main, "prompt_mark", lambda prompt: marked.append(prompt) or prompt_mark(prompt))
+    monkeypatch.setattr(preparer, "prompt_mark", lambda prompt: marked.append(prompt) or prompt_mark(prompt))
     prepare(order(tmp_path, further=True), Continuing())
     assert len(marked) == COUNT
 
@@ -107,5 +107,5 @@ def test_a_schedule_is_read_as_it_was_written(tmp_path: Path) -> None:
 )
 def test_a_data_set_that_cannot_be_used_is_named_by_its_class(changes: dict[str, Any], says: str) -> None:
     with pytest.raises(BadInput) as refused:
-        prepare_main.check(RunSettings(backend="openai-chat", tokenizer=SIMULATED, **changes))
+        preparer.check(RunSettings(backend="openai-chat", tokenizer=SIMULATED, **changes))
     assert str(refused.value).startswith(says)

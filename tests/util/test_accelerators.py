@@ -1,10 +1,14 @@
-"""GPUs: the values that NVML reports."""
+"""What NVML and npu-smi say about the accelerators of this machine."""
+
+import os
+from pathlib import Path
 
 import pytest
 
-from loadgen.util import gpus
-from loadgen.util.gpus import MemoryUse, Nvml
+from loadgen.util import accelerators
+from loadgen.util.accelerators import MemoryUse, Nvml
 from tests.helpers.fake_nvml import GIB, Fake, install
+from tests.helpers.source import ROOT
 
 
 @pytest.fixture
@@ -19,7 +23,7 @@ def test_each_gpu_tells_watts_megahertz_a_share_and_bytes(installed):
         read = reader.read()
     told = {"power_w": 412.5, "sm_clock_mhz": 1980.0, "busy_share": 0.87, "memory_bytes": float(100 * GIB)}
     assert read == [{"name": "H200"} | told] * 2
-    assert set(gpus.QUANTITIES) == set(told)
+    assert set(accelerators.QUANTITIES) == set(told)
     assert not nvml.on, "NVML is shut down"
 
 
@@ -66,3 +70,23 @@ def test_no_reader_without_the_package(installed):
     installed(None)  # which makes importing it fail
     with Nvml.opened() as reader:
         assert reader is None
+
+
+RECORDED = ROOT / "tests/data/npu_smi"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "names"),
+    [("910b3.txt", ["910B3", "910B3"]), ("ascend910.txt", ["Ascend910", "Ascend910"])],
+)
+def test_each_chip_of_a_recorded_output_has_its_name(recorded: str, names: list[str]) -> None:
+    assert accelerators.parse_npus((RECORDED / recorded).read_text()) == names
+
+
+def test_output_without_a_table_has_no_chip() -> None:
+    assert accelerators.parse_npus("DrvMngGetConsoleLogLevel failed\n") == []
+
+
+def test_machine_without_the_program_is_not_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", os.fspath(tmp_path))
+    assert accelerators.npu_names() is None

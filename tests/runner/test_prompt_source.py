@@ -9,8 +9,7 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.engines.sim.tokenizer import TOKENIZER
 from loadgen.errors import BadInput
-from loadgen.runner.class_prompts import data_of, prompts_of_run
-from loadgen.runner.prompt_source import PromptSource
+from loadgen.runner.prompt_source import PromptSource, data_of, prompts_of_run
 from loadgen.workload import request_store
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target

@@ -1,6 +1,6 @@
 """The Ray actor of one machine of a cluster: its workers, which take steps as the coordinating machine asks.
 
-Clocks of machines are never compared: the actor is told how long to wait, and starts on its own clock.
+Clocks of machines are never compared: the actor receives the time to wait, and starts on its own clock.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from loadgen.metrics.run_data import Measurement
 from loadgen.runner.job import Job
 from loadgen.runner.participant import Step
 from loadgen.runner.workers import open_workers
-from loadgen.util import scratch_dir
+from loadgen.util import files
 from loadgen.util.clock import now_ns
 from loadgen.workload.request_store import SCHEDULE
 
@@ -29,16 +29,28 @@ class Node:
         self._stack = contextlib.AsyncExitStack()
 
     async def begin(self, job: Job, workers: int, schedule: bytes) -> LoadgenError | None:
-        """Take a job, whose requests are written later, and start its workers."""
-        self._folder = self._stack.enter_context(scratch_dir.scratch_folder())
+        """Take a job, whose requests are written later, and start its workers.
+
+        Args:
+            job: The share of this machine, with paths of the coordinating machine.
+            workers: Number of workers to start.
+            schedule: The content of the schedule's file.
+        """
+        self._folder = self._stack.enter_context(files.scratch_folder())
         await self.write(SCHEDULE, schedule, begins=True)
         self._workers = await self._stack.enter_async_context(open_workers(workers))
         self._records = None if job.records is None else self._folder / "records.jsonl"
-        own = replace(job, folder=self._folder, records=self._records, preparer_pid=None)
-        return await _or_error(self._workers.begin(own))
+        node_job = replace(job, folder=self._folder, records=self._records, preparer_pid=None)
+        return await _or_error(self._workers.begin(node_job))
 
     async def write(self, name: str, data: bytes, begins: bool) -> None:
-        """Write a piece of a file of the requests; the first one replaces the file."""
+        """Write a piece of a file of the requests.
+
+        Args:
+            name: The name of the file.
+            data: The piece.
+            begins: Whether it is the first piece, which replaces the file.
+        """
         with open(self._folder / Path(name).name, "wb" if begins else "ab") as file:  # noqa: ASYNC230 - nothing else waits
             file.write(data)
 
@@ -47,7 +59,11 @@ class Node:
         return await _or_error(self._workers.take(step))
 
     async def carry_out(self, delay_ns: int) -> Measurement | LoadgenError:
-        """Take the last step; the clock starts this much later than the call."""
+        """Take the last step.
+
+        Args:
+            delay_ns: From this call to the start of the clock, ns.
+        """
         return await _or_error(self._workers.carry_out(now_ns() + delay_ns))
 
     async def read(self, offset: int, size: int) -> bytes:
@@ -72,6 +88,7 @@ class Node:
 
 
 async def _or_error(step: Awaitable[T]) -> T | LoadgenError:
+    """Return the result of a step, or its error: Ray would wrap an error that is raised."""
     try:
         return await step
     except LoadgenError as error:
@@ -83,7 +100,7 @@ def facts_by_value() -> Callable[[], dict[str, Any]]:
 
     def facts() -> dict[str, Any]:
         """Return the version of loadgen (None: not installed), and how many cores its processes may use."""
-        import importlib.metadata
+        import importlib.metadata  # inside, since the function is sent by value
         import os
 
         try:

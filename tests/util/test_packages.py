@@ -4,7 +4,7 @@ import importlib.metadata
 
 import pytest
 
-from loadgen.util.package_version import package_version
+from loadgen.util.packages import package_version
 
 
 @pytest.mark.parametrize("package", ["aiohttp", "uvloop", "orjson", "numpy", "tokenizers"])

@@ -12,19 +12,17 @@ import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from loadgen.config.settings import RunSettings
 from loadgen.config.validate import check_share
 from loadgen.errors import BadInput, LoadgenError, WorkerDied
 from loadgen.metrics.run_data import Measurement
-from loadgen.runner.cluster import actor
-from loadgen.runner.group import Group
+from loadgen.runner import cluster_node
 from loadgen.runner.job import Job
-from loadgen.runner.participant import PROGRESS_S, Proxy, Step
+from loadgen.runner.participant import PROGRESS_S, Group, Proxy, Step
 from loadgen.runner.workers import auto_workers
-from loadgen.util import private_files
+from loadgen.util import files
 from loadgen.util.clock import now_ns
 from loadgen.util.packages import require
 from loadgen.util.tasks import background_tasks
@@ -42,12 +40,16 @@ class NodeProxy(Proxy):
     Args:
         handle: Ray's handle of a `Node`.
         host: The address of its machine.
-        workers: How many workers it has.
+        workers: Number of its workers.
+
+    Attributes:
+        host: The address of its machine.
     """
 
     def __init__(self, handle: Any, host: str, workers: int) -> None:
         super().__init__(workers)
-        self._handle, self.host = handle, host
+        self.host = host
+        self._handle = handle
         self._following: asyncio.Task[None] | None = None
 
     async def begin(self, job: Job) -> None:
@@ -60,7 +62,7 @@ class NodeProxy(Proxy):
     async def take(self, step: Step) -> None:
         """Have it take the step; before the first one, empty the file for its records."""
         if step == "check_ready" and self.job.records is not None:  # else another run's would be taken for its own
-            private_files.create("--records", self.job.records).close()
+            files.create_private("--records", self.job.records).close()
         await super().take(step)
 
     async def carry_out(self, start_ns: int) -> Measurement:
@@ -80,7 +82,9 @@ class NodeProxy(Proxy):
         if self.job.records is None:
             return measurement
         try:
-            await self._fetch(self.job.records)
+            with files.create_private("--records", self.job.records) as file:
+                while data := await self._ask("read", file.tell(), CHUNK_BYTES):
+                    file.write(data)
         except (OSError, WorkerDied) as error:
             return measurement.with_records_error(str(error))
         return measurement
@@ -118,18 +122,17 @@ class NodeProxy(Proxy):
             answer = await getattr(self._handle, method).remote(*arguments)
         except _ray("ray.exceptions").RayError as error:
             part = self.job.partition
-            raise WorkerDied(f"part {part.index + 1} of {part.count}", self._how(error)) from error
+            if isinstance(error, _ray("ray.exceptions").RayTaskError):  # an error of ours there
+                how = f"failed on node {self.host}: {str(error).rstrip().splitlines()[-1]}"
+            else:
+                how = f"was lost with node {self.host}"
+            raise WorkerDied(f"part {part.index + 1} of {part.count}", how) from error
         if isinstance(answer, LoadgenError):
             raise answer
         return answer
 
-    def _how(self, error: Exception) -> str:
-        """Describe how it was lost: by an error of ours there, or with the machine or its processes."""
-        if isinstance(error, _ray("ray.exceptions").RayTaskError):
-            return f"failed on node {self.host}: {str(error).rstrip().splitlines()[-1]}"
-        return f"was lost with node {self.host}"
-
     async def _follow(self) -> None:
+        """Keep the progress up to date until cancelled."""
         while True:
             with contextlib.suppress(WorkerDied):  # the next step raises it
                 await self._update_progress()
@@ -138,20 +141,13 @@ class NodeProxy(Proxy):
     async def _update_progress(self) -> None:
         self._progress = await self._ask("progress")
 
-    async def _fetch(self, path: Path) -> None:
-        offset = 0
-        with private_files.create("--records", path) as file:
-            while data := await self._ask("read", offset, CHUNK_BYTES):
-                file.write(data)
-                offset += len(data)
-
 
 class NodeGroup(Group):
     """Machines of a cluster, which are sent the files of the requests.
 
     Args:
-        nodes: Those that share the job.
-        workers: How many workers each has.
+        nodes: The machines that share the job.
+        workers: Number of workers of each.
     """
 
     def __init__(self, nodes: Sequence[NodeProxy], workers: int) -> None:
@@ -213,22 +209,25 @@ async def open_nodes(settings: RunSettings) -> AsyncIterator[Group]:
     Args:
         settings: The settings of the run, checked: which cluster, how many machines of it, how many workers on each.
 
+    Yields:
+        The machines, without a job.
+
     Raises:
         BadInput: The cluster cannot be used, or not with these settings.
     """
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(_cluster(str(settings.ray)))
-        found = _chosen(settings)
-        hosts = [node["NodeManagerAddress"] for node in found]
-        facts = await asyncio.gather(*(_facts(node) for node in found))
+        nodes = _chosen(settings)
+        hosts = [node["NodeManagerAddress"] for node in nodes]
+        facts = await asyncio.gather(*map(_facts, nodes))
         _check_versions(dict(zip(hosts, (fact["loadgen"] for fact in facts), strict=True)))
         workers = _workers(settings, [fact["cores"] for fact in facts])
-        nodes = []
-        for node, host in zip(found, hosts, strict=True):
-            proxy = NodeProxy(_placed(actor.Node, node).remote(), host, workers)
+        proxies = []
+        for node, host in zip(nodes, hosts, strict=True):
+            proxy = NodeProxy(_placed(cluster_node.Node, node).remote(), host, workers)
             stack.push_async_callback(proxy.close)
-            nodes.append(proxy)
-        group = NodeGroup(nodes, workers)
+            proxies.append(proxy)
+        group = NodeGroup(proxies, workers)
         stack.callback(group.clear)
         yield group
 
@@ -283,12 +282,12 @@ def _chosen(settings: RunSettings) -> list[dict[str, Any]]:
         BadInput: There are too few.
     """
     alive = sorted((node for node in _ray().nodes() if node["Alive"]), key=_place)
-    wanted = settings.ray_nodes or len(alive)
-    if wanted > len(alive):
-        there = ", ".join(node["NodeManagerAddress"] for node in alive)
-        problem = f"{wanted} are asked for, and the cluster has {len(alive)} ({there})"
+    count = settings.ray_nodes or len(alive)
+    if count > len(alive):
+        addresses = ", ".join(node["NodeManagerAddress"] for node in alive)
+        problem = f"{count} are asked for, and the cluster has {len(alive)} ({addresses})"
         raise BadInput("--ray-nodes", problem, "add machines with `ray start --address`, or ask for fewer")
-    return alive[:wanted]
+    return alive[:count]
 
 
 def _place(node: dict[str, Any]) -> tuple[bool, int, int, str]:
@@ -300,22 +299,22 @@ def _place(node: dict[str, Any]) -> tuple[bool, int, int, str]:
     return True, 0, 0, name
 
 
-def _placed(what: Any, node: dict[str, Any]) -> Any:
-    """Bind a class or function to one machine, also where that is busy."""
-    where = _ray("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-    return _ray().remote(num_cpus=0)(what).options(scheduling_strategy=where)
+def _placed(remote: Any, node: dict[str, Any]) -> Any:
+    """Bind a class or function to one machine, also if that is busy."""
+    strategy = _ray("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+    return _ray().remote(num_cpus=0)(remote).options(scheduling_strategy=strategy)
 
 
 async def _facts(node: dict[str, Any]) -> dict[str, Any]:
-    """Ask a machine for the facts of `actor.facts_by_value`.
+    """Ask a machine for the facts of `cluster_node.facts_by_value`.
 
     Raises:
         BadInput: It does not answer.
     """
     try:
         async with asyncio.timeout(PATIENCE_S):
-            found: dict[str, Any] = await _placed(actor.facts_by_value(), node).remote()
-            return found
+            facts: dict[str, Any] = await _placed(cluster_node.facts_by_value(), node).remote()
+            return facts
     except (_ray("ray.exceptions").RayError, TimeoutError) as error:
         problem = f"node {node['NodeManagerAddress']} does not answer ({type(error).__name__})"
         raise BadInput(FLAG, problem, "look at it with `ray status`, or leave it out with --ray-nodes") from error
@@ -327,11 +326,12 @@ def _check_versions(versions: dict[str, str | None]) -> None:
     Raises:
         BadInput: Naming the first.
     """
-    own = importlib.metadata.version("loadgen")
+    expected = importlib.metadata.version("loadgen")
     for host, version in versions.items():
-        if version != own:
-            problem = f"node {host} has {'no loadgen' if version is None else f'loadgen {version}'}, and here is {own}"
-            raise BadInput(FLAG, problem, f"install loadgen {own} into the environment that runs Ray there")
+        if version != expected:
+            name = "no loadgen" if version is None else f"loadgen {version}"
+            problem = f"node {host} has {name}, and here is {expected}"
+            raise BadInput(FLAG, problem, f"install loadgen {expected} into the environment that runs Ray there")
 
 
 def _workers(settings: RunSettings, cores: list[int]) -> int:
@@ -340,8 +340,9 @@ def _workers(settings: RunSettings, cores: list[int]) -> int:
     Raises:
         BadInput: All together they are more than may be in flight at once.
     """
-    cap, nodes = settings.max_concurrency, len(cores)
-    most = [limit // nodes for limit in (cap, settings.requests) if limit is not None]
-    workers = auto_workers(min(cores), *most) if settings.workers == "auto" else int(settings.workers)
-    check_share(cap, workers, nodes)
+    nodes = len(cores)
+    totals = (settings.max_concurrency, settings.requests)
+    shares = [total // nodes for total in totals if total is not None]
+    workers = auto_workers(min(cores), *shares) if settings.workers == "auto" else int(settings.workers)
+    check_share(settings.max_concurrency, workers, nodes)
     return workers

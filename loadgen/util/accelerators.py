@@ -1,14 +1,21 @@
-"""Power, clock, utilisation and memory of this machine's NVIDIA GPUs through NVML, and their assignment to servers."""
+"""Accelerators of this machine: NVIDIA GPUs through NVML, Ascend NPUs by npu-smi, and their assignment to servers."""
 
 import contextlib
 import importlib
 import importlib.util
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from loadgen.util.machine import program_output
+
 PACKAGE = "pynvml"  # the module of the distribution nvidia-ml-py
 QUANTITIES = ("power_w", "sm_clock_mhz", "busy_share", "memory_bytes")
+NPU_PROGRAM = "npu-smi"
+NPU_TIMEOUT_S = 20.0
+# A row of a chip, "| 0     910B3      | OK      | ...": its number and name, then its health.
+NPU_ROW = re.compile(r"^\|\s*\d+\s+(\S+)\s*\|\s*[A-Za-z]+\s*\|")
 
 
 def split_devices(ids: Sequence[str], servers: int) -> list[tuple[str, ...]]:
@@ -106,3 +113,15 @@ class Nvml:
 def _text(name: str | bytes) -> str:
     """Decode a name: releases of NVML before 12 return bytes."""
     return name.decode(errors="replace") if isinstance(name, bytes) else name
+
+
+def npu_names() -> list[str] | None:
+    """Return the name of each Ascend NPU; None if npu-smi is missing or fails."""
+    text = program_output(NPU_PROGRAM, "info", timeout_s=NPU_TIMEOUT_S)
+    return None if text is None else parse_npus(text)
+
+
+def parse_npus(text: str) -> list[str]:
+    """Return the name of each NPU in the output of `npu-smi info`, such as 910B3."""
+    rows = (NPU_ROW.match(line.strip()) for line in text.splitlines())
+    return [row[1] for row in rows if row]
