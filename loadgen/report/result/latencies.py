@@ -308,15 +308,6 @@ class Histograms(EachLatency[HistogramCounts], frozen=True, kw_only=True):
         """Encode the histograms of a snapshot."""
         return cls(**{name: HistogramCounts(**snapshot.histograms[name].to_dict()) for name in cls.__struct_fields__})
 
-    def histogram(self, name: str) -> HdrHistogram:
-        """Decode the histogram of a distribution as one of the package hdrhistogram.
-
-        Raises:
-            AttributeError: No distribution has this name.
-            BadInput: The numbers of the histogram do not agree with each other.
-        """
-        return self.named(name).histogram()
-
 
 class GroupLatency(Struct, frozen=True, kw_only=True):
     """A latency of the ok requests of a group."""

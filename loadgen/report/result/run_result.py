@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -44,6 +44,9 @@ from loadgen.report.result.sglang_numbers import SglangNumbers
 from loadgen.report.result.timeline import RequestColumns, RequestSample, Timeline
 from loadgen.report.result.tokens import Tokens
 from loadgen.util.number_format import to_ms
+
+if TYPE_CHECKING:
+    from hdrh.histogram import HdrHistogram
 
 SCHEMA: Literal[1] = 1
 Counts = dict[str, int]
@@ -202,6 +205,18 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
     def latency(self, metric: str) -> Distribution:
         """Look up a latency: ttft, ttfo, tpot, itl, icl or e2el, on the clock of `latency_from`."""
         return self.latency_ms.latency(metric, self.latency_from)
+
+    def histogram(self, name: str) -> HdrHistogram:
+        """Return a whole distribution, ns, as a histogram of the package hdrhistogram.
+
+        Args:
+            name: The name of a distribution: "ttft_due", "lag".
+
+        Raises:
+            AttributeError: No distribution has this name.
+            BadInput: The numbers of the histogram do not agree with each other.
+        """
+        return self.histograms.named(name).histogram()
 
     @property
     def failed_checks(self) -> list[Check]:
