@@ -122,10 +122,10 @@ def export(argv: list[str]) -> int:
 def schema(argv: list[str]) -> int:
     """Print the JSON schema of study files."""
     _parsed(argv, "schema", "Print the JSON schema of study files.")
-    from loadgen.lab.study.spec import schema as study_schema
+    from loadgen.lab.study.spec import study_file
     from loadgen.report import to_json
 
-    print(to_json(study_schema.schema()))
+    print(to_json(study_file.schema()))
     return exit_codes.DONE
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from loadgen.errors import BadInput
 from loadgen.lab.audit.command import MODEL_FLAGS, ServingCommand, commands
 from loadgen.lab.audit.study import stems
-from loadgen.lab.importer.unplaced import Unplaced
+from loadgen.lab.importer.entries import Unplaced
 from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE, Plan, PlannedArm
 from loadgen.lab.study.plan.study_engines import StudyEngines
 from loadgen.lab.study.spec.arm_spec import ArmSpec
@@ -45,7 +45,11 @@ class Arms:
         return next(arm for arm in self._arms if arm.step == CONFIRMATION)
 
     def named(self, text: str) -> tuple[PlannedArm, str | None]:
-        """Return the arm, and the workload if given, of STEP/ARM[:WORKLOAD]; BadInput if one is unknown."""
+        """Return the arm, and the workload if given, of STEP/ARM[:WORKLOAD].
+
+        Raises:
+            BadInput: The arm or the workload is unknown.
+        """
         arms = {arm.path: arm for arm in self._arms}
         path, _, workload = text.rpartition(":")
         if text in arms:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, LoadgenError
 from loadgen.lab.audit.auditor import read
 from loadgen.lab.audit.command import ServingCommand
 from loadgen.lab.audit.files import results
@@ -18,11 +18,18 @@ from loadgen.lab.audit.study import PublishedArm, PublishedStudy
 from loadgen.lab.importer.restatement import requests_sent, untrue_of_all
 
 
+class Unplaced(LoadgenError):
+    """A result or command that no arm or workload of the study matches."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file to import, or one result of it.
 
     Attributes:
+        path: Path as given.
+        sha256: Hash of the file.
+        entries: Entries to import, in their order.
         untrue: Latencies that are wrong in all its results.
         is_part: Whether one result was named by its number.
         hardware: The hardware as the file names it; empty: it does not.
@@ -37,7 +44,11 @@ class Source:
 
     @classmethod
     def read(cls, name: str) -> Source:
-        """Read FILE, or the N-th result of FILE#N; BadInput if it cannot be read, or does not have the result."""
+        """Read FILE, or the N-th result of FILE#N.
+
+        Raises:
+            BadInput: It cannot be read, or does not have the result.
+        """
         cut = re.fullmatch(r"(.+)#([1-9]\d*)", name)
         path, number = (cut[1], int(cut[2])) if cut else (name, None)
         text = read(path)
@@ -96,7 +107,11 @@ class Entry:
 
 
 def _of_page(page: Page) -> list[Entry]:
-    """Return the entries of a page in their order; BadInput if there is no result."""
+    """Return the entries of a page in their order.
+
+    Raises:
+        BadInput: It has no result.
+    """
     if not page.results:
         raise BadInput("FILE", f"{page.name} has no block of results", "name a page or a result")
     study = PublishedStudy(page)

@@ -13,14 +13,12 @@ import orjson
 from loadgen.errors import BadInput
 from loadgen.lab.audit.published import Published
 from loadgen.lab.importer.arms import Arms
-from loadgen.lab.importer.entries import Entry, Source
+from loadgen.lab.importer.entries import Entry, Source, Unplaced
 from loadgen.lab.importer.restatement import as_printed, requests_sent, restated
-from loadgen.lab.importer.unplaced import Unplaced
 from loadgen.lab.importer.workloads import find_workload, load_difference
 from loadgen.lab.study.execute.facts import IMPORTED
 from loadgen.lab.study.execute.store import Store, kept, locked
-from loadgen.lab.study.execute.trial import INVALID, Failure, Trial, TrialRequest, WorkloadRun, now
-from loadgen.lab.study.execute.workload_findings import Origin
+from loadgen.lab.study.execute.trial import INVALID, Failure, Origin, Trial, TrialRequest, WorkloadRun, now
 from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.lab.study.spec.study import Study
 from loadgen.lab.study.spec.study_file import StudyFile
@@ -151,6 +149,11 @@ class Importer:
         return summary
 
     def _import(self, entry: Entry, source: Source, summary: ImportSummary) -> None:
+        """Import an entry if it is new.
+
+        Raises:
+            Unplaced: No arm or workload matches it.
+        """
         known = self._runs.get(_numbers(as_printed(entry.result))) if entry.result else None
         if known is not None:
             same = (known.sha256, known.result) == (source.sha256, entry.number)
@@ -184,7 +187,11 @@ class Importer:
         summary.lines.append(f"{entry.place}: {placed.arm.path}, {_shown(trial)}")
 
     def _placed(self, entry: Entry, source: Source) -> Placement:
-        """Find arm and workload of an entry, or raise Unplaced."""
+        """Find arm and workload of an entry.
+
+        Raises:
+            Unplaced: Nothing matches it.
+        """
         workload, notes = None, []
         if self._as is not None and (source.is_part or entry.command is None):
             arm, workload = self._as

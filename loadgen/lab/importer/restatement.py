@@ -42,15 +42,17 @@ def untrue_of_all(results: Iterable[Published]) -> set[str]:
 def restated(result: Published, asked: int, untrue: Set[str] = frozenset()) -> dict[str, Any]:
     """Convert a result to the summary of a run.
 
+    A throughput that disagrees with the counts and the duration is computed from these. A number that the audit finds
+    inconsistent is null. `loadgen.published` keeps all numbers as printed.
+
     Args:
+        result: The result.
         asked: Number of requests, used if the result does not have it.
         untrue: Latencies to leave out, as `ttft`.
 
     Returns:
         Scalars by vLLM's names; under `loadgen` the same keys as in a run's summary, and `servers`, their number.
     """
-    # A throughput that disagrees with the counts and the duration is computed from these. A number that the audit finds
-    # inconsistent is null. `loadgen.published` keeps all numbers as printed.
     wrong, printed = findings(result), as_printed(result)
     untrue = untrue | _untrue(wrong) | ({"tpot"} if result.tpot_with_first else set())
     completed = int(printed.get("completed", 0))

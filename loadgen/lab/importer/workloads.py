@@ -7,7 +7,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.lab.audit.published import Published
 from loadgen.lab.audit.study import stems
 from loadgen.lab.audit.workload import length_mismatch
-from loadgen.lab.importer.unplaced import Unplaced
+from loadgen.lab.importer.entries import Unplaced
 from loadgen.lab.study.plan.estimate import tokens
 
 MIN_REQUESTS = 0.9  # share of a workload's requests that a result must account for

@@ -6,7 +6,7 @@ import pytest
 
 from loadgen.lab.audit.command import commands
 from loadgen.lab.importer.arms import Arms
-from loadgen.lab.importer.unplaced import Unplaced
+from loadgen.lab.importer.entries import Unplaced
 from tests.helpers.study_files import planned
 
 STAGES: list[dict[str, Any]] = [

@@ -1,19 +1,22 @@
 """How much others disturb the machine, measured by CPU times, and the wait for a quiet machine."""
 
 import asyncio
+import itertools
 import os
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, replace
 from typing import Self
 
 from loadgen.engines.launch.processes import descendants
-from loadgen.lab.study.execute.workload_findings import Disturbance
+from loadgen.lab.study.execute.trial import Disturbance, Trial, TrialRequest
 from loadgen.metrics.progress import Progress
 from loadgen.report.result import RunResult
 from loadgen.util import machine
 from loadgen.util.machine import CpuTimes
 
+MAX_FAILURES = 2  # for a transient reason
+MAX_DISTURBED = 3  # starts that are set aside because others disturbed them
 QUIET_S = 2.0  # for which the machine must have been quiet when a start begins
 POLL_S = 0.5
 PHASE = "busy"  # of the progress while a quiet machine is waited for
@@ -108,3 +111,41 @@ class QuietWait:
                 self._patience_s = max(QUIET_S, self._patience_s / 2)
                 return False
             await asyncio.sleep(POLL_S)
+
+
+def attempts(
+    request: TrialRequest, workload: str, on_end: Callable[[Trial], None]
+) -> Generator[TrialRequest, Trial, Trial]:
+    """Yield a start until it counts; returns the trial that counts, or that failed for good.
+
+    A start that was disturbed is set aside if the machine was quiet when it began: there may be a quiet moment again.
+    If all are disturbed, the one that was disturbed least counts.
+
+    Args:
+        request: The start.
+        workload: The workload that decides.
+        on_end: Called with each trial.
+    """
+    disturbed: list[Trial] = []
+    failures = 0
+    for attempt in itertools.count():
+        trial = yield replace(request, attempt=attempt)
+        on_end(trial)
+        if trial.failure is not None:
+            failures += 1
+            if failures == MAX_FAILURES or not trial.failure.transient:
+                return trial
+            continue
+        found = disturbance(trial, workload)
+        if not found.disturbed:
+            return trial
+        disturbed.append(trial)
+        if not found.quiet or len(disturbed) > MAX_DISTURBED:
+            break
+    return min(disturbed, key=lambda each: disturbance(each, workload).excess)
+
+
+def disturbance(trial: Trial, workload: str) -> Disturbance:
+    """Return what disturbed the deciding workload of a trial; nothing if it is unknown."""
+    run = trial.runs.get(workload)
+    return (run.findings.disturbance if run else None) or Disturbance()

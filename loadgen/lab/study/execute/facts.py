@@ -2,27 +2,32 @@
 
 import logging
 import platform
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from loadgen.config.target import SIMULATOR
 from loadgen.errors import BadInput
-from loadgen.lab.study.execute import joint_search
-from loadgen.lab.study.execute.hardware import Accelerators
+from loadgen.lab.study.execute import walk
 from loadgen.lab.study.plan.planner import Planner
 from loadgen.lab.study.spec import questions
 from loadgen.lab.study.spec.stages import Joint
 from loadgen.lab.study.spec.strict_model import At, AtFault
-from loadgen.lab.study.spec.study import Study
-from loadgen.util import machine
+from loadgen.lab.study.spec.study import Hardware, Study
+from loadgen.util import gpus, machine, npus
 from loadgen.util.plugins import find
 from loadgen.version import __version__
 from loadgen.workload.datasets import rules
 from loadgen.workload.files import file_hash
 
+NVML, NPU_SMI = "NVML", "npu-smi"
+# Words of a name that do not tell the model: memory, its kind, the form of the board, numbers of devices.
+NO_MODEL = re.compile(r"\d+x|x\d+|\d{1,2}|\d+(gb|gib|g)|hbm\d\w*|sxm\d*|pcie\d*")
+MEMORY = re.compile(r"(\d+) ?gi?b\b")
+FORM = re.compile(r"sxm|pcie|nvl")
 logger = logging.getLogger("loadgen")
-
 LOCAL = ("/", "./", "../", "~")  # beginnings of a path, in contrast to a hub name
 RUN, IMPORTED = "run", "import"  # source of the trials in a store
 GROUNDS = ("host", "builds", "data", "questions")
@@ -43,7 +48,16 @@ _OF_DATA = {"path": "file", "bytes": "bytes", "sha256": "SHA-256"}
 
 
 def gather(study: Study, planner: Planner, text: str) -> dict[str, Any]:
-    """Return the current facts as JSON; BadInput if the questions of its gate cannot be read."""
+    """Return the current facts as JSON.
+
+    Args:
+        study: The study.
+        planner: Its planner.
+        text: Text of its file.
+
+    Raises:
+        BadInput: The questions of its gate cannot be read.
+    """
     accelerators, described, gate = Accelerators.found(), machine.describe(), study.objective.accuracy
     return {
         "study": study.as_json(),
@@ -86,7 +100,7 @@ def check_available(study: Study, planner: Planner, facts: Mapping[str, Any]) ->
             raise AtFault(("workloads", name), f"there is no {path}", remedy)
     for stage in study.stages:
         if isinstance(stage, Joint):
-            joint_search.require_sampler(stage)
+            walk.require_sampler(stage)
     for name, base in study.engines.items():
         build = facts["builds"][name]
         if base.version is not None and build is not None and base.version != build:
@@ -167,3 +181,69 @@ def _data(planner: Planner) -> dict[str, Any]:
                 "sha256": file_hash.sha256(path),
             }
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerators:
+    """The accelerators of this machine.
+
+    Attributes:
+        tool: What told their names; None: there is neither NVML nor npu-smi.
+        names: The name of each.
+    """
+
+    tool: str | None
+    names: tuple[str, ...]
+
+    @classmethod
+    def found(cls) -> Self:
+        """Return those of this machine."""
+        with gpus.Nvml.opened() as nvml:
+            names = [str(gpu["name"]) for gpu in nvml.read()] if nvml else None
+        if names:
+            return cls(NVML, tuple(names))
+        chips = npus.names()
+        if chips is not None:
+            return cls(NPU_SMI, tuple(chips))
+        return cls(None if names is None else NVML, ())
+
+    def check(self, wanted: Hardware) -> None:
+        """Compare them with the hardware of a study, if there is a tool that tells them.
+
+        Raises:
+            AtFault: They have another name, or are fewer.
+        """
+        if self.tool is None or not wanted.devices:
+            return
+        same = [name for name in self.names if is_named(wanted.name, name, shortened=self.tool == NPU_SMI)]
+        if not same:
+            here = ", ".join(dict.fromkeys(self.names)) or "no accelerator"
+            problem = f"is {wanted.name}, but {self.tool} finds {here} on this machine"
+            raise AtFault(("hardware", "name"), problem, "run it on the machine it names, or correct the name")
+        if wanted.devices > len(same):
+            problem = f"the study has {wanted.devices}, but this machine has {len(same)}"
+            raise AtFault(("hardware", "devices"), problem, "run it on another machine, or reduce devices")
+
+
+def is_named(wanted: str, name: str, *, shortened: bool) -> bool:
+    """Return whether a device may be what a study names; a name without a model, as "a box", fits any.
+
+    Args:
+        wanted: The study's name, such as "NVIDIA H100 SXM 80GB".
+        name: The device's name, such as "NVIDIA H100 80GB HBM3".
+        shortened: Whether names of models may be shortened: 910B for 910B3, and Ascend910 for 910C.
+    """
+    for part in (MEMORY, FORM):
+        ours, theirs = (set(part.findall(text.lower())) for text in (wanted, name))
+        if ours and theirs and not ours & theirs:
+            return False
+    return all(
+        any(word == own or (shortened and (own.startswith(word) or word.startswith(own))) for own in _models(name))
+        for word in _models(wanted)
+    )
+
+
+def _models(name: str) -> Sequence[str]:
+    """Return the words of a name that tell the model: those with a digit, without the maker's name before it."""
+    words = re.findall(r"[a-z0-9]*\d[a-z0-9]*", name.lower())
+    return [word.removeprefix("ascend") for word in words if not NO_MODEL.fullmatch(word)]

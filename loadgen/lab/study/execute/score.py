@@ -2,13 +2,22 @@
 
 import math
 import statistics
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from loadgen.analysis.search.algorithm import End, SearchRange, find_highest_level
+from loadgen.analysis.search.criteria import RequestShare
+from loadgen.analysis.search.levels import RATE, Levels, Measure, format_level
+from loadgen.analysis.search.search_bounds import SearchBounds
 from loadgen.config import slo
+from loadgen.config.settings import RunSettings
+from loadgen.errors import LoadgenError
 from loadgen.lab.study.execute.accuracy_gate import AccuracyGate
 from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
-from loadgen.lab.study.execute.trial import Trial, WorkloadRun
+from loadgen.lab.study.execute.trial import Goodput, Trial, WorkloadRun
+from loadgen.lab.study.plan.estimate import Effort
 from loadgen.lab.study.spec.arm_spec import ArmSpec
 from loadgen.lab.study.spec.study import Study
 from loadgen.util.number_format import four_digits, percent
@@ -134,3 +143,48 @@ def distance(run: WorkloadRun) -> float:
 
 def _positive(number: Any) -> float | None:
     return float(number) if isinstance(number, int | float) and number > 0 and math.isfinite(number) else None
+
+
+async def search_goodput(
+    measure: Measure, settings: RunSettings, limits: RequestShare, effort: Effort, *, folder: Path, start: float
+) -> Goodput:
+    """Find the highest rate that meets the limits.
+
+    Each run lasts at least RUN_S, and has enough requests to decide the share that must be good.
+
+    Args:
+        measure: Makes a run, as for `Levels`.
+        settings: Settings of the workload, with the server.
+        limits: Limits to meet.
+        effort: Resolution of the search.
+        folder: Folder for the records.
+        start: First rate, requests/s; the throughput of the workload itself is a good choice.
+
+    Raises:
+        LoadgenError: A run ended early or is invalid, or the client was the limit at every rate.
+    """
+
+    def records(name: str) -> AbstractContextManager[Path]:
+        return nullcontext(folder / f"{name}.records.jsonl")
+
+    bounds = SearchBounds(max_runs=effort.max_runs)
+    levels = Levels(measure, settings, [limits], records, name="goodput", bounds=bounds)
+    span = SearchRange(effort.resolution, levels.min_level, RATE.max_level)
+    found = await find_highest_level(levels.run_level, start, span)
+    notes = levels.notes + levels.disturbances
+    if found.end is End.CLIENT:
+        why = f"at {format_level(found.tried[-1][0])} requests/s {levels.runs[-1].why}"
+        if not found.level:
+            raise LoadgenError(why)
+        notes.append(f"{why}, so that the search ended")
+    return Goodput(
+        rate=found.level,
+        fails=found.fails if math.isfinite(found.fails) else None,
+        end=str(End.FLOOR if found.end is End.CLIENT else found.end),
+        tried=list(found.tried),
+        attainment=limits.attainment,
+        limits=limits.text,
+        resolution=effort.resolution,
+        runs=len(levels.runs),
+        notes=notes,
+    )

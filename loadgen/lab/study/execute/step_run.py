@@ -3,18 +3,19 @@
 import itertools
 import json
 import math
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from loadgen.config.settings import RunSettings
 from loadgen.lab.study.execute.accuracy_gate import AccuracyGate
 from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
+from loadgen.lab.study.execute.disturbance import attempts, disturbance
 from loadgen.lab.study.execute.findings import StepResult
-from loadgen.lab.study.execute.same_arms import max_in_flight, same_config
 from loadgen.lab.study.execute.score import count_trial, gain, objective_value
-from loadgen.lab.study.execute.start_attempts import attempts, disturbance
 from loadgen.lab.study.execute.trial import Answers, Trial, TrialRequest, first_answers
 from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE, PlannedArm, Step
 from loadgen.lab.study.plan.planner import Planner
@@ -27,6 +28,7 @@ from loadgen.stats.two_way_layout import TwoWayLayout
 from loadgen.stats.variance import Noise
 from loadgen.util.number_format import percent
 
+BOUNDED_BY_LOAD = "max_seqs"  # a value above the number of requests in flight has no effect
 Assignments = frozenset[tuple[str, ...]]  # all settings of an arm
 _COMPARABLE = (Verdict.BETTER, Verdict.NOT_SIGNIFICANT, Verdict.WORSE, Verdict.NOT_RUN, Verdict.OPEN)
 
@@ -316,3 +318,42 @@ def _assignments(arm: ArmSpec) -> Assignments:
             *((f"${name}", value) for name, value in arm.env.items()),
         ]
     )
+
+
+def max_in_flight(settings: RunSettings) -> float:
+    """Return the maximum number of requests that a workload can have in flight."""
+    bounds = [bound for bound in (settings.max_concurrency, settings.num_prompts) if bound]
+    return min(bounds, default=math.inf)
+
+
+def same_config(one: ArmResult, other: ArmResult, names: Mapping[str, str], in_flight: float) -> bool:
+    """Return whether the servers of two arms report the same value of every knob in which the arms differ.
+
+    Args:
+        one: An arm with a trial.
+        other: Another.
+        names: The engine's own flag of each knob.
+        in_flight: Maximum number of requests in flight.
+    """
+    first, second = one.planned.spec, other.planned.spec
+    for part in ("engine", "model", "raw", "env", "replicas", "devices"):
+        if getattr(first, part) != getattr(second, part):
+            return False
+    differing = [
+        knob for knob in {*first.knobs, *second.knobs} if _text(first.knobs.get(knob)) != _text(second.knobs.get(knob))
+    ]
+    return bool(differing) and all(_same_value(knob, one, other, names, in_flight) for knob in differing)
+
+
+def _same_value(knob: str, one: ArmResult, other: ArmResult, names: Mapping[str, str], in_flight: float) -> bool:
+    name = names.get(knob, knob).lstrip("-").replace("-", "_")
+    values: list[Any] = [(arm.trials[-1].server_config or {}).get(name) for arm in (one, other)]
+    if any(value is None for value in values):
+        return False
+    if knob == BOUNDED_BY_LOAD and all(isinstance(value, int | float) for value in values):
+        values = [min(value, in_flight) for value in values]
+    return _text(values[0]) == _text(values[1])
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)

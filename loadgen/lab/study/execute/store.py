@@ -139,7 +139,15 @@ class Store:
     @classmethod
     @contextmanager
     def create(cls, folder: Path, facts: Mapping[str, Any]) -> Iterator[Store]:
-        """Create a store in one transaction, in a folder that exists and is locked."""
+        """Create a store in one transaction.
+
+        Args:
+            folder: Its folder, which exists and is locked.
+            facts: Facts of the study and its environment, by name, as JSON.
+
+        Raises:
+            NotKept: It cannot be written.
+        """
         with kept(folder), closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as database:
             database.executescript(f"BEGIN; {_SCHEMA}")
             rows = [(name, _json(value)) for name, value in facts.items()]
@@ -163,7 +171,11 @@ class Store:
     @classmethod
     @contextmanager
     def open(cls, folder: Path) -> Iterator[Store]:
-        """Open a store; BadInput if there is none, its version is unknown, or it cannot be read."""
+        """Open a store.
+
+        Raises:
+            BadInput: There is none, its version is unknown, or it cannot be read.
+        """
         if not cls.exists(folder):
             raise BadInput(str(folder), "is not a store of a study", "name the folder that `loadgen tune run` has made")
         try:
@@ -197,7 +209,11 @@ class Store:
         return {name: orjson.loads(value) for name, value in rows}
 
     def note(self, name: str, value: Any) -> None:
-        """Add or replace a fact."""
+        """Add or replace a fact.
+
+        Raises:
+            NotKept: It cannot be written.
+        """
         with kept(self.folder):
             self._database.execute(
                 "INSERT INTO facts VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (name, _json(value))
@@ -261,7 +277,11 @@ class Store:
         return number, folder
 
     def end(self, number: int, trial: Trial) -> None:
-        """Record the outcome of a start; after NotKept it counts as not ended."""
+        """Record the outcome of a start.
+
+        Raises:
+            NotKept: It cannot be written; the start then counts as not ended.
+        """
         parts = (trial.failure, trial.server_config, trial.answers and trial.answers.to_dict())
         runs = enumerate(trial.runs.items())
         with kept(self.folder), self._transaction():

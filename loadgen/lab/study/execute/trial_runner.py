@@ -17,15 +17,15 @@ from loadgen.analysis.search.early_stop import StopRule
 from loadgen.checks import Verdict
 from loadgen.config.settings import RunSettings
 from loadgen.errors import EngineError, LoadgenError
-from loadgen.lab.study.execute.accuracy import answers
+from loadgen.lab.study.execute.accuracy_gate import answers
 from loadgen.lab.study.execute.disturbance import QuietWait, Reading, client_error
-from loadgen.lab.study.execute.goodput import search_goodput
+from loadgen.lab.study.execute.score import search_goodput
 from loadgen.lab.study.execute.store import NotKept, kept
 from loadgen.lab.study.execute.trial import INVALID, Answers, Failure, Trial, TrialRequest, WorkloadRun, now
+from loadgen.lab.study.plan.estimate import Effort
 from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.lab.study.plan.planner import Planner
 from loadgen.lab.study.spec import questions
-from loadgen.lab.study.spec.search_effort import Effort
 from loadgen.lab.study.spec.study import Study
 from loadgen.metrics.progress import Progress
 from loadgen.report.result.brief import RunBrief
@@ -168,7 +168,17 @@ class TrialRunner:
         """Run a workload, and the search for the highest rate if goodput decides; returns why it does not count.
 
         Args:
+            engines: The servers.
+            arm: Their arm.
+            name: The workload.
+            folder: Folder for its files, which is created.
+            on_progress: As for `run_trial`.
             round_: Number of the round, from 0; each has prompts of its own.
+            foreign: Process ids of engines of other arms, which count as others in the CPU times.
+
+        Raises:
+            EngineError: An engine could not be stopped.
+            NotKept: A file cannot be written.
         """
         objective = self._study.objective
         slo = objective.slo if objective.metric != "goodput" else None
@@ -260,7 +270,11 @@ async def _measure(
 
 
 def crash(error: EngineError) -> Failure:
-    """Return the failure of an arm whose engine crashed; one that could not be stopped is raised again."""
+    """Return the failure of an arm whose engine crashed.
+
+    Raises:
+        EngineError: It is no failure of the arm: the engine could not be stopped.
+    """
     if (found := getattr(error, "crash", None)) is None:
         raise error
     return Failure(found.kind, found.cause, error.transient)

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from loadgen.lab.study.execute import score
-from loadgen.lab.study.execute.arm_result import ArmResult, WorkloadResult, positive_values
-from loadgen.lab.study.execute.difference import Difference, Unbounded
+from loadgen.lab.study.execute.arm_result import ArmResult, Difference, Unbounded, WorkloadResult, positive_values
 from loadgen.lab.study.execute.findings import StepResult
 from loadgen.lab.study.execute.trial import WorkloadRun
 from loadgen.lab.study.spec.study import Study

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from loadgen.analysis.search.criteria import RequestShare
 from loadgen.analysis.search.search_bounds import RUN_S
 from loadgen.config.settings import RunSettings
-from loadgen.lab.study.spec.search_effort import Effort
 
 UsualStart = Callable[[str, str], float | None]  # engine and model -> seconds on this machine; None: never started here
-
 # Rows of (billions of parameters up to which it holds, shortest, longest usual seconds until an engine answers).
 STARTS: dict[str, tuple[tuple[float, float, float], ...]] = {
     "vllm": ((40, 60, 300), (300, 180, 600), (math.inf, 600, 1800)),
@@ -44,6 +42,44 @@ class Span:
     min_s: float
     max_s: float
     basis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """The resolution of a search and the number of runs that it takes.
+
+    Attributes:
+        resolution: The lowest rate that fails is at most this share above the highest that does not.
+    """
+
+    resolution: float
+
+    BRACKETING = 2  # runs, if the first rate is near
+    SPARE = 8  # runs, for a first rate that is far away and for rates whose first run is inconclusive
+
+    @classmethod
+    def for_effect(cls, least_effect: float) -> "Effort":
+        """Return the effort for the least effect that a study looks for, with a resolution from 1 to 5 %.
+
+        The standard error of a rate is its resolution over the root of 12. Runs vary by more than 1 %, so finer steps
+        would show nothing; and steps above 5 % save less than one run.
+        """
+        return cls(min(0.05, max(0.01, least_effect)))
+
+    @property
+    def halvings(self) -> int:
+        """Rates tried between one that meets its limits and twice that rate, which does not."""
+        return math.ceil(math.log2(math.log(2) / math.log1p(self.resolution)))
+
+    @property
+    def min_runs(self) -> int:
+        """Runs if each is conclusive and the first rate is near."""
+        return self.BRACKETING + self.halvings
+
+    @property
+    def max_runs(self) -> int:
+        """Maximum number of runs."""
+        return self.SPARE + 2 * self.halvings
 
 
 def billions(model: str) -> float | None:

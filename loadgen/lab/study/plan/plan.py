@@ -20,14 +20,18 @@ class PlannedArm:
     """An arm in a step: how it is served, what it is measured with, and how long that may take.
 
     Attributes:
-        start: Whether the step starts from this arm, which then runs beside the others for
-            comparison.
+        step: Name of the step.
+        spec: Configuration and name in the step.
+        start: Whether the step starts from this arm, which then runs beside the others for comparison.
         model: Folder, hub name or file that is served.
         launches: Commands of the servers, one for each replica.
         identity: Hash of what is served; equal for arms that are served in the same way.
         workloads: Workloads to run after each start, in order.
+        batches: The same, split where the engine must be restarted because it cannot empty its caches.
+        until_ready: Estimated time of a start.
         loads: Estimated time of each workload; None: unknown.
         same_as: STEP/ARM that was planned before and is served in the same way.
+        notes: Remarks for the user.
     """
 
     step: str
@@ -37,7 +41,6 @@ class PlannedArm:
     launches: list[Launch]
     identity: str
     workloads: tuple[str, ...]
-    # the same, split where the engine must be restarted because it cannot empty its caches
     batches: tuple[tuple[str, ...], ...]
     until_ready: Span
     loads: dict[str, Span | None]

@@ -7,13 +7,12 @@ from typing import Any
 
 from loadgen.engines import Launch
 from loadgen.errors import BadInput
-from loadgen.lab.study.plan import estimate, feasibility
+from loadgen.lab.study.plan import estimate, study_engines
 from loadgen.lab.study.plan.candidates import Candidates, check_expected, expected
-from loadgen.lab.study.plan.estimate import Span, UsualStart
+from loadgen.lab.study.plan.estimate import Effort, Span, UsualStart
 from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE, NOISE_STARTS, Plan, PlannedArm, Step
 from loadgen.lab.study.plan.study_engines import StudyEngines, identity
 from loadgen.lab.study.spec.arm_spec import ArmSpec
-from loadgen.lab.study.spec.search_effort import Effort
 from loadgen.lab.study.spec.stages import Change, Grid, Interactions, Joint
 from loadgen.lab.study.spec.strict_model import At, AtFault
 from loadgen.lab.study.spec.study import Study
@@ -23,7 +22,15 @@ CHANGES_NOTHING = "its values change nothing: it is served like {}"
 
 
 def plan(study: Study, usual_s: UsualStart = lambda engine, model: None) -> Plan:
-    """Plan a study, with the winners that each stage expects; AtFault if it asks for something impossible."""
+    """Plan a study, with the winners that each stage expects.
+
+    Args:
+        study: The study, checked.
+        usual_s: Returns how long servers have taken to start on this machine.
+
+    Raises:
+        AtFault: The study asks for something impossible.
+    """
     planner = Planner(study, usual_s)
     steps = [planner.noise()]
     for number in range(len(study.stages)):
@@ -50,7 +57,7 @@ class Planner:
     def __init__(self, study: Study, usual_s: UsualStart = lambda engine, model: None) -> None:
         self._study, self._candidates, self.engines = study, Candidates(study), StudyEngines(study)
         self.loads = loads(study)
-        feasibility.check_rates(study, self.loads)
+        study_engines.check_rates(study, self.loads)
         self._usual_s = cache(usual_s)
         self._seen: dict[str, str] = {}  # identities to STEP/ARM
 
@@ -73,7 +80,7 @@ class Planner:
             AtFault: The stage asks for something impossible.
         """
         stage, at = self._study.stages[number], ("stages", number)
-        feasibility.check_condition(self._study, number, self.engines.knobs)
+        study_engines.check_condition(self._study, number, self.engines.knobs)
         starts, notes = self._candidates.starts(number), list[str]()
         tried = self._candidates.of_stage(number)
         if isinstance(stage, Joint):
@@ -187,7 +194,7 @@ class Planner:
             until_ready=estimate.start(spec.engine, model, self._usual_s),
             loads={name: self._load(name, model, devices) for name in workloads},
             same_as=None if start or step == CONFIRMATION else self._seen.get(same),
-            notes=feasibility.notes(spec, launches[0], {name: self.loads[name] for name in workloads}),
+            notes=study_engines.notes(spec, launches[0], {name: self.loads[name] for name in workloads}),
         )
 
     def _load(self, name: str, model: str, devices: int) -> Span | None:
@@ -197,10 +204,10 @@ class Planner:
         return estimate.searched(span, objective.limits, Effort.for_effect(self._study.decision.min_effect))
 
     def _launches(self, spec: ArmSpec) -> list[Launch]:
-        feasibility.check_knobs(self._study, spec, self.engines.known_knobs(spec))
+        study_engines.check_knobs(self._study, spec, self.engines.known_knobs(spec))
         try:
             launches = self.engines.launches(spec)
         except BadInput as error:
-            raise feasibility.engine_refusal(self._study, spec, error) from error
-        feasibility.check_devices(self._study, spec)
+            raise study_engines.engine_refusal(self._study, spec, error) from error
+        study_engines.check_devices(self._study, spec)
         return launches

@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from typing import Literal
 
-from loadgen.lab.study.execute.arm_result import ArmResult
-from loadgen.lab.study.execute.difference import Difference
+from loadgen.lab.study.execute.arm_result import ArmResult, Difference
 from loadgen.lab.study.execute.trial import Trial, WorkloadRun
-from loadgen.lab.study.report.arm_text import DIGITS, TONES, command, difference_span, files, score
-from loadgen.lab.study.report.published_notes import assumptions, place
+from loadgen.lab.study.report.arm_text import DIGITS, TONES, assumptions, command, difference_span, files, place, score
+from loadgen.lab.study.report.findings_text import shortfall
 from loadgen.lab.study.report.report_model import ReportModel
-from loadgen.lab.study.report.shortfall import shortfall
 from loadgen.report.html import Block, Items, Line, Note, Paragraph, Span, Tone, line, prose
 from loadgen.util.number_format import first_of, percent, plural, signed
 

@@ -2,22 +2,34 @@
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from loadgen.lab.study.execute import publications
-from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
-from loadgen.lab.study.execute.difference import Difference
+from loadgen.lab.study.execute.arm_result import ArmResult, Difference, Verdict
+from loadgen.lab.study.execute.disturbance import disturbance
 from loadgen.lab.study.execute.findings import BUDGET, NOT_YET, Findings, StepResult
 from loadgen.lab.study.execute.trial import Trial
-from loadgen.lab.study.plan.plan import CONFIRMATION
-from loadgen.lab.study.report.disturbance_text import disturbance_text
-from loadgen.lab.study.report.shortfall import shortfall
+from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE
 from loadgen.lab.study.spec.objective import METRICS
 from loadgen.lab.study.spec.study import Study
-from loadgen.util.number_format import brief, duration, fixed, percent, plural
+from loadgen.stats import group_sequential
+from loadgen.stats.disturbed_layout import Adjustment
+from loadgen.stats.group_sequential import Plan
+from loadgen.stats.variance import Noise
+from loadgen.util.machine import MAX_STOLEN_SHARE
+from loadgen.util.number_format import brief, duration, fixed, percent, plural, value_range
 
+TWICE, MEASURED = " (twice min_effect: no arm has gained more than min_effect so far)", " (the largest so far)"
+# What was done about disturbed starts in the comparison of an arm with the reference.
+TEXTS: Mapping[Adjustment, str] = {
+    Adjustment.NONE: "compared by undisturbed starts alone",
+    Adjustment.SLOPES: "what lost cores cost is estimated for each arm and taken out",
+    Adjustment.LEFT_OUT: "these are left out",
+    Adjustment.OPEN_BOUNDS: "these count as they are; a gain has only one bound if its arm and the reference were "
+    "disturbed unequally often",
+}
 NOT_CONFIRMED = "not run: results of the baseline, and of the arm that the author adopted"
 REMEDIES = {NOT_YET: "`loadgen tune run` resumes", BUDGET: "raise it in the study, and run that again"}
 NEW_STORE = "mend that, and run the study in another store (--store)"
@@ -161,3 +173,88 @@ def time_spent(findings: Findings) -> str:
     devices = findings.study.hardware.devices
     hours = f", {fixed(findings.seconds / 3600 * devices, 2, 'GPU-hours')}" if devices else ""
     return f"{plural(len(findings.trials), 'start')}, {duration(findings.seconds)}{hours}"
+
+
+def shortfall(findings: Findings) -> Iterator[str]:
+    """Yield why the last step is not decided, and how much more it needs; nothing unless the budget is spent."""
+    step = findings.steps[-1] if findings.steps else None
+    if findings.open != BUDGET or step is None or not step.open or step.step.kind == NOISE:
+        return
+    before = Noise.pooled([each.noise for each in findings.steps[:-1] if each.noise is not None])
+    noise = before if step.noise is None else step.noise.with_prior(before)
+    reasons = [] if noise is None else [f"noise {percent(noise.sd, 1)} of one start"]
+    reasons += _disturbances([trial for arm in step.arms for trial in arm.trials], findings.study.objective.workload)
+    if reasons:
+        yield f"{step.step.name}: {'; '.join(reasons)}"
+    if noise is not None:
+        yield from _need(findings, step, noise)
+
+
+def _disturbances(trials: Sequence[Trial], workload: str) -> Iterator[str]:
+    found = [disturbance(trial, workload) for trial in trials if workload in trial.runs]
+    others = sorted(each.others_cores for each in found if each.others_cores > each.max_others_cores)
+    stolen = sorted(each.stolen_share for each in found if each.stolen_share > MAX_STOLEN_SHARE)
+    if others:
+        cores = value_range(f"{others[0]:.1f}", f"{others[-1]:.1f}")
+        yield f"in {len(others)} of {len(found)} runs other processes used {cores} cores"
+    if stolen:
+        shares = value_range(percent(stolen[0], 0), percent(stolen[-1], 0))
+        yield f"in {len(stolen)} of {len(found)} runs the hypervisor took {shares} of the time"
+
+
+def _need(findings: Findings, step: StepResult, noise: Noise) -> Iterator[str]:
+    decision, rivals = findings.study.decision, [arm for arm in step.arms if arm.name != step.reference]
+    plan = Plan(decision.min_effect, decision.confidence, step.step.min_starts, step.step.max_starts)
+    compared = [arm.comparison for arm in rivals if arm.undecided and arm.comparison and arm.comparison.blocks]
+    effect = max((0.0, *(comparison.effect for comparison in compared)))
+    assumed = effect <= plan.least_effect  # so far no arm has gained more
+    if assumed:
+        effect = 2 * plan.least_effect
+    blocks = group_sequential.blocks_needed(effect, noise, max(1, len(rivals)), plan)
+    if blocks is None:
+        return
+    going = [arm for arm in step.arms if arm.undecided or arm.name == step.reference]
+    done = min((len(arm.values) for arm in going), default=0)
+    block_s = sum(sum(trial.seconds for trial in arm.trials) / max(1, len(arm.values)) for arm in going)
+    left_s = max(0, blocks - done) * block_s  # with repeated starts
+    which = TWICE if assumed else MEASURED
+    text = f"{step.step.name}: at this noise a gain of {percent(effect, 1)}{which} needs about {blocks} blocks, "
+    text += f"{duration(left_s)} more"
+    yield text + (f"; repeats allows {plan.last}" if blocks > plan.last else "")
+
+
+def disturbance_text(found: StepResult, workload: str) -> str:
+    """Return what was done about disturbed starts in a step; empty if nothing is known of disturbances.
+
+    Args:
+        found: The step.
+        workload: The workload that decides.
+    """
+    runs = [trial.runs[workload].findings for arm in found.arms for trial in arm.counted if workload in trial.runs]
+    known = [run.disturbance for run in runs if run.disturbance is not None]
+    if not known:
+        return ""
+    disturbed = sum(each.disturbed for each in known)
+    if not disturbed:
+        return "no start that counts was seen to be disturbed by others"
+    said = f"disturbed by others and not repeated: {disturbed} of {plural(len(runs), 'start')}"
+    return said if found.open and not _compared(found) else f"{said}; {_what_was_done(found)}"
+
+
+def _what_was_done(found: StepResult) -> str:
+    arms = _compared(found)
+    if not arms:
+        # The noise of the only arm may be of fewer starts than it has.
+        is_left_out = found.step.kind == NOISE and found.noise and found.noise.df + 1 < len(found.arms[0].values)
+        return TEXTS[Adjustment.LEFT_OUT] if is_left_out else "these count as they are"
+    if len(arms) == 1:
+        return TEXTS[next(iter(arms))]
+    return "; ".join(f"{', '.join(names)}: {TEXTS[adjustment]}" for adjustment, names in arms.items())
+
+
+def _compared(found: StepResult) -> dict[Adjustment, list[str]]:
+    arms: dict[Adjustment, list[str]] = {}
+    for arm in found.arms:
+        if arm.comparison is not None and arm.comparison.blocks:
+            arms.setdefault(arm.comparison.adjustment, []).append(arm.name)
+    return arms

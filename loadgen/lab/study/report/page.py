@@ -9,13 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
 from loadgen.lab.study.plan.plan import NOISE, PlannedArm
 from loadgen.lab.study.report import arm_text, tables
-from loadgen.lab.study.report.arm_text import DIGITS, command, files, parameters, profile, result_block
+from loadgen.lab.study.report.arm_text import DIGITS, changes, command, files, parameters, profile, result_block
 from loadgen.lab.study.report.conclusion import caveats, conclusion, warnings
-from loadgen.lab.study.report.data_section import data_section
-from loadgen.lab.study.report.disturbance_text import disturbance_text
-from loadgen.lab.study.report.published_notes import changes
+from loadgen.lab.study.report.findings_text import disturbance_text
 from loadgen.lab.study.report.report_model import ReportModel, StageSummary
-from loadgen.lab.study.report.reproduce import run_words
+from loadgen.lab.study.report.reproduce import data_section, run_words
 from loadgen.lab.study.spec.objective import METRICS
 from loadgen.lab.study.spec.workloads import loads
 from loadgen.report.html import Block, Code, Document, Drawing, Heading, Items, Note, Paragraph, Span, Tone, line, prose

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from loadgen.lab.study.execute.arm_result import ArmResult, Verdict, WorkloadResult
-from loadgen.lab.study.execute.difference import Difference, Unbounded
+from loadgen.lab.study.execute.arm_result import ArmResult, Difference, Unbounded, Verdict, WorkloadResult
 from loadgen.lab.study.execute.findings import Findings, StepResult
 from loadgen.lab.study.execute.trial import WorkloadRun
 from loadgen.lab.study.execute.workload_results import difference_of, with_workload_results
@@ -136,8 +135,10 @@ class ReportModel:
 
     @property
     def finalist(self) -> ArmResult | None:
-        """The last adopted arm, compared with the baseline; None: no arm was adopted."""
-        # Before the confirmation the two ran in different steps, so their difference has no bounds.
+        """The last adopted arm, compared with the baseline; None: no arm was adopted.
+
+        Before the confirmation the two ran in different steps, so their difference has no bounds.
+        """
         if self.confirmation is not None:
             return self.findings.finalist
         adopted = next((stage.adopted for stage in reversed(self.stages) if stage.adopted), None)
@@ -194,8 +195,10 @@ class ReportModel:
 
     @cached_property
     def chain(self) -> dict[str, ArmResult]:
-        """The arms from the baseline to the last adopted arm by STAGE/ARM, each compared with the one before it."""
-        # One of them need not have been adopted, if a later stage started from it.
+        """The arms from the baseline to the last adopted arm by STAGE/ARM, each compared with the one before it.
+
+        One of them need not have been adopted, if a later stage started from it.
+        """
         found: list[tuple[str, ArmResult]] = []
         wanted: str | None = None  # identity of the arm before the first one found
         for stage in reversed(self.stages):

@@ -9,8 +9,7 @@ from msgspec import Meta
 
 from loadgen.analysis.search.criteria import RequestShare, joint_criterion
 from loadgen.config import slo
-from loadgen.lab.study.spec.quantities import Share
-from loadgen.lab.study.spec.strict_model import Strict, refused
+from loadgen.lab.study.spec.strict_model import Share, Strict, refused
 
 MetricName = Literal["total_tps_per_box", "output_tps_per_gpu", "goodput", "e2e_p50", "cost_per_mtok"]
 

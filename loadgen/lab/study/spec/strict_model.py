@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import itertools
@@ -12,10 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
+from msgspec import Meta
 from msgspec.structs import FieldInfo
 
 from loadgen.errors import BadInput
+from loadgen.util.number_format import parse_seconds, parse_share
 
+HOUR_S = 3600.0
+_WITH_UNIT = {"type": ["number", "string"]}
 At = tuple[str | int, ...]  # a place in a study file: keys, and positions in lists from 0
 MAX_SHOWN = 60  # characters of a refused value in its message
 _KEYS = "write keys and values, `NAME: VALUE`; `loadgen tune schema` says which"
@@ -222,3 +227,38 @@ def _invalid(given: Any, remedy: str, at: At) -> AtFault:
     shown = repr(given)
     shown = shown if len(shown) <= MAX_SHOWN else f"{shown[:MAX_SHOWN]}..."
     return AtFault(at, f"invalid value {shown}", remedy)
+
+
+def _share(value: Any) -> Any:
+    if isinstance(value, str):
+        if value.endswith("%"):
+            with contextlib.suppress(ValueError):
+                return parse_share(value)
+        raise refused(f"{value!r} is not a share", "write a number from 0 to 1, or a percentage, as 5%")
+    if type(value) in (int, float) and 1 < value <= 100:
+        raise refused(f"{value:g} is not a share", f"write {value / 100:g}, or {value:g}%")
+    return value
+
+
+def _time(unit_s: float, example: str) -> Callable[[Any], Any]:
+
+    def converted(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        if value[-1:].isalpha():
+            with contextlib.suppress(ValueError):
+                return parse_seconds(value) / unit_s
+        raise refused(f"{value!r} is not a time", f"write {example}")
+
+    return converted
+
+
+Share = Annotated[float, Meta(extra={"before": _share}, extra_json_schema=_WITH_UNIT)]
+
+Hours = Annotated[
+    float, Meta(extra={"before": _time(HOUR_S, "hours, as 0.5, or a time as 30m or 8h")}, extra_json_schema=_WITH_UNIT)
+]
+
+Seconds = Annotated[
+    float, Meta(extra={"before": _time(1.0, "seconds, as 600, or a time as 30s or 10m")}, extra_json_schema=_WITH_UNIT)
+]
