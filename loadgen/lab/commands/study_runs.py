@@ -1,7 +1,11 @@
-"""The work of `loadgen tune run`, `status`, `export` and `report`."""
+"""The work of `loadgen tune run`, `status`, `export` and `report`, and the display of a running study.
+
+The display is a live table on a terminal, and lines elsewhere.
+"""
 
 import asyncio
 import contextlib
+import math
 import signal
 import sys
 from collections import deque
@@ -40,7 +44,8 @@ class StudyLines:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self._cadence, self._phase = Cadence(LINE_EVERY_S, LINE_EVERY_S), ""
+        self._cadence = Cadence(LINE_EVERY_S, LINE_EVERY_S)
+        self._phase = ""
         self._step = ""
 
     def begin(self, walk: Walk, request: TrialRequest, folder: Path) -> None:
@@ -57,7 +62,8 @@ class StudyLines:
 
     def progress(self, workload: str, progress: Progress) -> None:
         """Print a line when a workload begins, and every LINE_EVERY_S."""
-        before, self._phase = self._phase, f"{workload} {progress.phase}"
+        before = self._phase
+        self._phase = f"{workload} {progress.phase}"
         if self._cadence.due(begins=progress.phase in ("busy", "running") and before != self._phase):
             say(f"    {f'{workload}: ' if workload else ''}{describe(progress)}")
 
@@ -70,7 +76,7 @@ class StudyLines:
         findings = walk.found()
         going = walk.request is not None and walk.request.step == trial.request.step
         if not going:
-            step = next(found for found in findings.steps if found.step.name == trial.request.step)
+            step = next(step for step in findings.steps if step.step.name == trial.request.step)
             for line in findings_text.step_lines(step, findings.study):
                 say(line)
 
@@ -79,13 +85,16 @@ class StudyScreen:
     """Draws a table of the stages, the current start, and the end of its log."""
 
     def __init__(self, live: Any, plan: Plan) -> None:
-        self._live, self.plan = live, plan
+        self._live = live
+        self.plan = plan
         self._walk: Walk | None = None
-        self._now, self._folder = "", Path()
+        self._now = ""
+        self._folder = Path()
 
     def begin(self, walk: Walk, request: TrialRequest, folder: Path) -> None:
         """Show the start that begins."""
-        self._walk, self._folder = walk, folder
+        self._walk = walk
+        self._folder = folder
         self._now = f"{request.step}, block {request.block + 1}: {request.arm}{' again' if request.attempt else ''}"
         self._draw("")
 
@@ -109,12 +118,12 @@ class StudyScreen:
         findings = self._walk.found()
         name = printable(findings.study.name)
         table = Table("stage", "arms", "starts", "so far", expand=True, show_lines=True, title=f"study {name}")
-        for found in findings.steps:
-            starts = sum(len(arm.trials) for arm in found.arms)
-            lines = [printable(f"{arm.name}: {findings_text.arm_line(arm, findings.study)}") for arm in found.arms]
+        for result in findings.steps:
+            starts = sum(len(arm.trials) for arm in result.arms)
+            lines = [printable(f"{arm.name}: {findings_text.arm_line(arm, findings.study)}") for arm in result.arms]
             state = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
-            table.add_row(printable(found.step.name), str(len(found.arms)), str(starts), state)
-        begun = {found.step.name for found in findings.steps}
+            table.add_row(printable(result.step.name), str(len(result.arms)), str(starts), state)
+        begun = {result.step.name for result in findings.steps}
         for step in self.plan.steps:
             if step.name not in begun:
                 starts_text = value_range(*step.starts)
@@ -139,17 +148,23 @@ def study_view(plan: Plan, *, lines: bool) -> Iterator[StudyLines | StudyScreen]
 
 
 def study_time_left(walk: Walk, plan: Plan) -> str:
-    """Estimate the time that is left from the number of starts that are left and the mean time of those so far."""
-    # Waits for a quiet machine are apart: only how long they can be is known.
+    """Estimate the time that is left from the number of starts that are left and the mean time of those so far.
+
+    Waits for a quiet machine are apart: only how long they can be is known.
+    """
     findings = walk.found()
     trials = findings.trials
-    done = {found.step.name: sum(len(arm.trials) for arm in found.arms) for found in findings.steps}
+    done = {result.step.name: sum(len(arm.trials) for arm in result.arms) for result in findings.steps}
     open_ = findings.steps[-1].step.name if findings.steps else ""
-    low = high = blocks = 0
-    begun = [found.step for found in findings.steps if found.step.name == open_]
+    low = 0
+    high = 0
+    blocks = 0
+    begun = [result.step for result in findings.steps if result.step.name == open_]
     for step in [*begun, *(step for step in plan.steps if step.name not in done)]:
         starts = [max(0, number - done.get(step.name, 0)) for number in step.starts]
-        low, high, blocks = low + starts[0], high + starts[1], blocks - (-starts[1] // max(1, len(step.arms)))
+        low += starts[0]
+        high += starts[1]
+        blocks += math.ceil(starts[1] / max(1, len(step.arms)))
     if walk.request is None:
         return "nothing left"
     if not trials:

@@ -1,4 +1,7 @@
-"""The accuracy gate: rejects an arm that answers significantly fewer questions right than the baseline."""
+"""The accuracy gate: rejects an arm that answers significantly fewer questions right than the baseline.
+
+`answers` asks a running server the questions, whose answers are known.
+"""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -26,7 +29,8 @@ ANSWER_TOKENS = 2048  # at most, thinking included
 CHAT = "openai-chat"
 ANSWER_S = 120.0
 MAX_FAILED = 0.05  # share of the questions that may get no answer; they count as wrong
-MAX_EXAMPLES, MAX_CHARACTERS = 5, 200  # of wrong answers that are kept
+MAX_EXAMPLES = 5  # of wrong answers that are kept
+MAX_CHARACTERS = 200  # that are kept of each
 PROMPT = "{}\n\nGive the answer alone on the last line."
 # Knobs that only distribute and schedule the same work; any other change may change what is computed.
 EXACT = {
@@ -67,7 +71,8 @@ def asks_questions(request: TrialRequest, arm: ArmSpec, study: Study, trials: It
     if study.objective.accuracy is None or not (request.step == NOISE or lossy(arm, baseline(study))):
         return False
     place = request.step, request.arm
-    return first_answers(each for each in trials if (each.request.step, each.request.arm) == place) is None
+    earlier = (trial for trial in trials if (trial.request.step, trial.request.arm) == place)
+    return first_answers(earlier) is None
 
 
 class AccuracyGate:
@@ -83,7 +88,9 @@ class AccuracyGate:
     """
 
     def __init__(self, study: Study, base_answers: Answers | None) -> None:
-        self._accuracy, self._base, self._base_answers = study.objective.accuracy, baseline(study), base_answers
+        self._accuracy = study.objective.accuracy
+        self._base = baseline(study)
+        self._base_answers = base_answers
         self._chance = 1 - study.decision.confidence
 
     def baseline_unusable_reason(self, answers: Answers | None) -> str:
@@ -97,7 +104,8 @@ class AccuracyGate:
         remedy = "give questions that it answers, or leave accuracy out"
         if answers.trouble:
             return f"{answers.trouble}; {remedy}"
-        right, count = sum(answers.right), len(answers.right)
+        right = answers.right.count(True)
+        count = len(answers.right)
         few = right < mcnemar.min_significant_losses(self._chance)
         return f"it answers {right} of {count} questions right, too few to detect a loss; {remedy}" if few else ""
 
@@ -117,20 +125,24 @@ class AccuracyGate:
         if answers is None or answers.trouble:
             return True, "it did not answer the questions" if answers is None else f"it: {answers.trouble}"
         assert self._base_answers is not None  # without usable answers of the baseline no arm is started
-        return self._compare(answers, self._base_answers, self._accuracy.max_loss)
-
-    def _compare(self, found: Answers, base: Answers, most: float) -> tuple[bool, str]:
-        count, knew, least = len(base.right), sum(base.right), mcnemar.min_significant_losses(self._chance)
-        if found.questions != base.questions:
+        base = self._base_answers
+        if answers.questions != base.questions:
             return True, "its questions differ from the baseline's"
-        lost = sum(before and not now for before, now in zip(base.right, found.right, strict=True))
-        won = sum(now and not before for before, now in zip(base.right, found.right, strict=True))
-        counts = f"answers {sum(found.right)} of {count} questions right, the baseline {knew}"
-        loss, chance = (lost - won) / count, mcnemar.one_sided_p(lost, won)
-        if loss > most and chance <= self._chance:
+        max_loss = self._accuracy.max_loss
+        count = len(base.right)
+        pairs = list(zip(base.right, answers.right, strict=True))
+        lost = pairs.count((True, False))
+        won = pairs.count((False, True))
+        counts = (
+            f"answers {answers.right.count(True)} of {count} questions right, the baseline {base.right.count(True)}"
+        )
+        loss = (lost - won) / count
+        chance = mcnemar.one_sided_p(lost, won)
+        if loss > max_loss and chance <= self._chance:
             p_value = f"chance alone loses as much in {percent(chance, 1)} of cases"
-            return True, f"{counts}: a loss of {percent(loss, 1)}, at most {percent(most, 1)} is allowed; {p_value}"
-        return False, f"{counts}; a loss below {percent(max(most, least / count), 1)} may go undetected"
+            return True, f"{counts}: a loss of {percent(loss, 1)}, at most {percent(max_loss, 1)} is allowed; {p_value}"
+        undetected = max(max_loss, mcnemar.min_significant_losses(self._chance) / count)
+        return False, f"{counts}; a loss below {percent(undetected, 1)} may go undetected"
 
 
 async def answers(settings: RunSettings, model: str, questions: Sequence[Question]) -> Answers:
@@ -144,15 +156,16 @@ async def answers(settings: RunSettings, model: str, questions: Sequence[Questio
         model: Name of the model in requests.
         questions: The questions.
     """
-    own_path = settings.endpoint if endpoints.name_of(settings) == CHAT else None
-    chat = settings.replace(backend=CHAT, endpoint=own_path)
+    path = settings.endpoint if endpoints.name_of(settings) == CHAT else None
+    chat = settings.replace(backend=CHAT, endpoint=path)
     target = Target.from_settings(chat, model)
-    slots, failures = asyncio.Semaphore(TOGETHER), list[str]()
-    most = int(MAX_FAILED * len(questions))
+    slots = asyncio.Semaphore(TOGETHER)
+    failures: list[str] = []
+    max_failed = int(MAX_FAILED * len(questions))
 
     async def ask(question: Question) -> str | None:
         async with slots:
-            if len(failures) > most:  # the answers are unusable already
+            if len(failures) > max_failed:  # the answers are unusable already
                 return None
             try:
                 return await _reply(target, question)
@@ -161,15 +174,17 @@ async def answers(settings: RunSettings, model: str, questions: Sequence[Questio
                 return None
 
     replies = await asyncio.gather(*map(ask, questions))
-    right = tuple(said is not None and question.right(said) for question, said in zip(questions, replies, strict=True))
+    right = tuple(
+        reply is not None and question.right(reply) for question, reply in zip(questions, replies, strict=True)
+    )
     public = Redaction(target.headers)
     wrong = [
-        {"question": question.text, "answer": question.answers[0], "said": public(said)[-MAX_CHARACTERS:]}
-        for question, said, well in zip(questions, replies, right, strict=True)
-        if said is not None and not well
+        {"question": question.text, "answer": question.answers[0], "said": public(reply)[-MAX_CHARACTERS:]}
+        for question, reply, is_right in zip(questions, replies, right, strict=True)
+        if reply is not None and not is_right
     ]
     trouble = ""
-    if len(failures) > most:
+    if len(failures) > max_failed:
         trouble = f"of {len(questions)} questions {len(failures)} or more got no answer: {public(failures[0])}"
     return Answers(sha256(questions), right, tuple(wrong[:MAX_EXAMPLES]), trouble)
 
@@ -180,7 +195,7 @@ async def _reply(target: Target, question: Question) -> str:
     Raises:
         Unreachable: No reply, or not one of a chat.
     """
-    asked = {
+    body = {
         "model": target.model,
         "messages": [{"role": "user", "content": PROMPT.format(question.text)}],
         "max_completion_tokens": ANSWER_TOKENS,
@@ -189,7 +204,7 @@ async def _reply(target: Target, question: Question) -> str:
     }
     reply = await http_client.send_json(
         target.url,
-        orjson.dumps(asked | template_options(target.fields)),
+        orjson.dumps(body | template_options(target.fields)),
         headers=target.headers,
         verify_tls=target.verify_tls,
         timeout_s=ANSWER_S,
@@ -198,6 +213,6 @@ async def _reply(target: Target, question: Question) -> str:
     try:
         content = data["choices"][0]["message"]["content"]
     except (KeyError, IndexError, TypeError):
-        said = " ".join(reply.body[:MAX_CHARACTERS].decode(errors="replace").split())
-        raise Unreachable(f"{target.url} answers {reply.status}: {said}") from None
+        text = " ".join(reply.body[:MAX_CHARACTERS].decode(errors="replace").split())
+        raise Unreachable(f"{target.url} answers {reply.status}: {text}") from None
     return content if isinstance(content, str) else ""

@@ -1,16 +1,21 @@
-"""The result of an arm in a step, and what it achieved on each workload."""
+"""The result of an arm in a step, what it achieved on each workload, and its difference from the reference."""
 
+import itertools
+import json
 import math
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Any
 
 from loadgen.lab.study.execute.trial import Trial, WorkloadRun
 from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.stats.group_sequential import Comparison
 from loadgen.util.number_format import signed
+
+BOUNDED_BY_LOAD = "max_seqs"  # a value above the number of requests in flight has no effect
 
 
 class Unbounded(StrEnum):
@@ -134,8 +139,11 @@ class WorkloadResult:
     def answer_tokens(self) -> float | None:
         """Mean number of tokens of an answer that succeeded; None if no run tells it."""
         counts = [(run.summary.get("total_output_tokens"), run.summary["completed"]) for run in self.runs.values()]
-        known = [(tokens, answers) for tokens, answers in counts if tokens is not None and answers]
-        return sum(tokens for tokens, _ in known) / sum(answers for _, answers in known) if known else None
+        pairs = [(tokens, answers) for tokens, answers in counts if tokens is not None and answers]
+        if not pairs:
+            return None
+        mean: float = sum(tokens for tokens, _ in pairs) / sum(answers for _, answers in pairs)
+        return mean
 
     def mean(self, name: str) -> float | None:
         """Return the arithmetic mean of a positive number of the summaries; None if no run has it."""
@@ -157,7 +165,7 @@ class ArmResult:
         misses: Number of starts that missed a limit of the study.
         comparison: Comparison with the reference; None if there is none.
         notes: Further remarks by their subject: answers, bound.
-        workloads: Result on each workload; filled by `loadgen.lab.study.execute.workload_results`.
+        workloads: Result on each workload; filled by `loadgen.lab.study.execute.findings`.
     """
 
     planned: PlannedArm
@@ -179,13 +187,14 @@ class ArmResult:
     @property
     def published(self) -> bool:
         """Whether others measured it, each workload in a single run."""
-        return any(run.findings.published for trial in self.trials for run in trial.runs.values())
+        runs = itertools.chain.from_iterable(trial.runs.values() for trial in self.trials)
+        return any(run.findings.published for run in runs)
 
     @property
     def repeated(self) -> int:
         """Number of starts that ran and do not count, because others disturbed them."""
-        ran = sum(trial.failure is None for trial in self.trials)
-        return ran - len(self.counted) if self.counted else 0
+        ran = [trial for trial in self.trials if trial.failure is None]
+        return len(ran) - len(self.counted) if self.counted else 0
 
     @property
     def undecided(self) -> bool:
@@ -207,5 +216,37 @@ class ArmResult:
 
 def positive_values(runs: Iterable[WorkloadRun], name: str) -> list[float]:
     """Return the positive values of a number in the summaries of runs."""
-    found = (run.summary.get(name) for run in runs)
-    return [float(value) for value in found if isinstance(value, int | float) and value > 0]
+    numbers = (run.summary.get(name) for run in runs)
+    return [float(number) for number in numbers if isinstance(number, int | float) and number > 0]
+
+
+def same_config(arm: ArmResult, other: ArmResult, names: Mapping[str, str], in_flight: float) -> bool:
+    """Return whether the servers of two arms report the same value of every knob in which the arms differ.
+
+    Args:
+        arm: An arm with a trial.
+        other: Another.
+        names: The engine's own flag of each knob.
+        in_flight: Maximum number of requests in flight.
+    """
+    spec = arm.planned.spec
+    other_spec = other.planned.spec
+    for part in ("engine", "model", "raw", "env", "replicas", "devices"):
+        if getattr(spec, part) != getattr(other_spec, part):
+            return False
+    knobs = {*spec.knobs, *other_spec.knobs}
+    differing = [knob for knob in knobs if _text(spec.knobs.get(knob)) != _text(other_spec.knobs.get(knob))]
+    for knob in differing:
+        name = names.get(knob, knob).lstrip("-").replace("-", "_")
+        values: list[Any] = [(result.trials[-1].server_config or {}).get(name) for result in (arm, other)]
+        if any(value is None for value in values):
+            return False
+        if knob == BOUNDED_BY_LOAD and all(isinstance(value, int | float) for value in values):
+            values = [min(value, in_flight) for value in values]
+        if _text(values[0]) != _text(values[1]):
+            return False
+    return bool(differing)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)

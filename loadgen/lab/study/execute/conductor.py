@@ -1,4 +1,9 @@
-"""Runs a study in its store, from wherever it stands there, and reads the findings back from a store."""
+"""Runs a study in its store, from wherever it stands there, and reads the findings back from a store.
+
+A study with rounds starts the servers of a block side by side: they stay up together, and their runs take turns. What
+disturbs the machine for longer than a run disturbs all arms alike, so that fewer fresh starts show an effect. Each
+round has prompts of its own, the same for all arms. If a run was disturbed, its round is set aside and another follows.
+"""
 
 import random
 import time
@@ -64,17 +69,19 @@ async def conduct(file: StudyFile, folder: Path, usual_s: UsualStart, view: View
     with file.named():
         planner = Planner(file.study, usual_s)
         with _store(file, planner, folder) as store:
-            walk, known = Walk(file.study, planner), store.trials()
+            walk = Walk(file.study, planner)
+            trials = store.trials()
             store.give_up_running()
-            spent_s = _replay(walk, known, same=store.folder)
+            spent_s = _replay(walk, trials, same=store.folder)
             runner = TrialRunner(file.study, planner, store.folder)
             run_next = _run_block if file.study.decision.rounds > 1 else _run_start
             while (request := walk.request) is not None and spent_s < limit_s(file.study):
-                if request not in known:
-                    known |= {trial.request: trial for trial in await run_next(walk, store, runner, view)}
-                spent_s += known[request].seconds
-                walk.add(known[request])
-                view.end(walk, known[request])
+                if request not in trials:
+                    trials |= {trial.request: trial for trial in await run_next(walk, store, runner, view)}
+                trial = trials[request]
+                spent_s += trial.seconds
+                walk.add(trial)
+                view.end(walk, trial)
             return walk.found(BUDGET)
 
 
@@ -87,9 +94,11 @@ async def _run_start(walk: Walk, store: Store, runner: TrialRunner, view: View) 
 
 
 async def _run_block(walk: Walk, store: Store, runner: TrialRunner, view: View) -> list[Trial]:
-    known, numbers, starts = store.trials(), [], []
+    ended = store.trials()
+    numbers = []
+    starts = []
     for request, arm in walk.block:
-        if request not in known:
+        if request not in ended:
             number, folder, asks = _begin(walk, store, view, request, arm)
             numbers.append(number)
             trial = runner.begun(request, arm, folder)
@@ -112,32 +121,35 @@ def _named(view: View, arm: str, workload: str, progress: Progress) -> None:
 
 
 def load_findings(store: Store) -> tuple[Findings, Mapping[str, Any]]:
-    """Return a study's findings and facts from its store alone; its engines need not be installed."""
-    known = store.facts
-    study = convert(known["study"], Study)
-    if known["source"] == facts.IMPORTED:
-        return published_findings(study, store.trials().values()), known
-    walk = Walk(study, Planner(_with_builds(study, known["builds"])))
+    """Return a study's findings and facts from its store alone; its engines need not be installed.
+
+    Raises:
+        BadInput: The store cannot be read.
+    """
+    from msgspec.structs import replace as replace_fields  # slow to import
+
+    stored = store.facts
+    study = convert(stored["study"], Study)
+    if stored["source"] == facts.IMPORTED:
+        return published_findings(study, store.trials().values()), stored
+    builds = stored["builds"]
+    bases = study.engines
+    engines = {name: replace_fields(base, version=base.version or builds.get(name)) for name, base in bases.items()}
+    walk = Walk(study, Planner(replace_fields(study, engines=engines)))
     spent_s = _replay(walk, store.trials())
-    return walk.found(BUDGET if spent_s >= limit_s(study) else NOT_YET), known
+    return walk.found(BUDGET if spent_s >= limit_s(study) else NOT_YET), stored
 
 
 def limit_s(study: Study) -> float:
     """Return the maximum time of all starts in seconds; infinite without a budget."""
-    budget, devices = study.budget, study.hardware.devices
+    budget = study.budget
+    devices = study.hardware.devices
     limits = [float("inf")]
     if budget.hours is not None:
         limits.append(budget.hours * 3600)
     if budget.gpu_hours is not None and devices:
         limits.append(budget.gpu_hours * 3600 / devices)
     return min(limits)
-
-
-def _with_builds(study: Study, builds: Mapping[str, str | None]) -> Study:
-    from msgspec.structs import replace  # slow to import
-
-    engines = {name: replace(base, version=base.version or builds.get(name)) for name, base in study.engines.items()}
-    return replace(study, engines=engines)
 
 
 def _replay(walk: Walk, trials: Mapping[TrialRequest, Trial], *, same: Path | None = None) -> float:
@@ -210,7 +222,8 @@ class SideBySide:
     """
 
     def __init__(self, study: Study, runner: TrialRunner) -> None:
-        self._study, self._runner = study, runner
+        self._study = study
+        self._runner = runner
         self._workload = study.objective.workload
 
     async def run_block(self, starts: Sequence[Start]) -> list[Trial]:
@@ -239,24 +252,27 @@ class SideBySide:
                 start.trial = await self._runner.with_server_config(trial, engines, start.folder)
             await self._run_rounds(starts, sessions)
         for start in starts:
-            rest = [tuple(name for name in names if name != self._workload) for names in start.arm.batches]
-            batches = [names for names in rest if names] or [()] * start.asks
+            others = [tuple(name for name in names if name != self._workload) for names in start.arm.batches]
+            batches = [names for names in others if names]
+            if not batches and start.asks:
+                batches = [()]
             if start.trial.failure is None:
                 start.trial = await self._runner.run_batches(
                     start.trial, start.arm, batches, start.folder, start.on_progress, asks=start.asks
                 )
-        each_s = (time.monotonic() - since_s) / len(starts)
-        return [replace(start.trial, seconds=each_s) for start in starts]
+        seconds = (time.monotonic() - since_s) / len(starts)
+        return [replace(start.trial, seconds=seconds) for start in starts]
 
     async def _run_rounds(self, starts: Sequence[Start], sessions: Mapping[str, EngineSession]) -> None:
-        wanted, excess = self._study.decision.rounds, list[float]()
-        while len(excess) < wanted + MAX_DISTURBED and sum(each <= 1 for each in excess) < wanted:
+        rounds = self._study.decision.rounds
+        excess: list[float] = []  # of each round; above 1 it was disturbed
+        while len(excess) < rounds + MAX_DISTURBED and len([part for part in excess if part <= 1]) < rounds:
             going = [start for start in starts if start.trial.failure is None]
             if not going:
                 return
             if excess:
                 is_quiet = await self._runner.wait_for_quiet(partial(going[0].on_progress, ""))
-                if not is_quiet and len(excess) >= wanted:
+                if not is_quiet and len(excess) >= rounds:
                     break  # further rounds would be disturbed, too
             random.Random(f"{self._study.decision.seed} {starts[0].trial.request} {len(excess)}").shuffle(going)
             for start in going:
@@ -266,12 +282,15 @@ class SideBySide:
         order = sorted(range(len(excess)), key=lambda number: (max(1.0, excess[number]), number))
         for start in starts:
             if start.trial.failure is None:
-                run = combined([start.runs[number] for number in sorted(order[:wanted])])
+                run = combined([start.runs[number] for number in sorted(order[:rounds])])
                 start.trial = replace(start.trial, runs={self._workload: run})
 
     async def _run_one(self, start: Start, sessions: Mapping[str, EngineSession], number: int) -> None:
         engines = sessions[start.arm.name]
-        others = [each for name, each in sessions.items() if name != start.arm.name]
+        foreign: list[int] = []
+        for name, session in sessions.items():
+            if name != start.arm.name:
+                foreign += [process.pid for process in session.processes]
         if number:
             await flush(engines)
         run, failure = await self._runner.run_workload(
@@ -281,7 +300,7 @@ class SideBySide:
             start.folder / (f"{self._workload}-{number + 1}" if number else self._workload),
             start.on_progress,
             round_=number,
-            foreign=[process.pid for each in others for process in each.processes],
+            foreign=foreign,
         )
         start.runs.append(run)
         if failure is not None:
@@ -293,12 +312,12 @@ def combined(rounds: Sequence[WorkloadRun]) -> WorkloadRun:
 
     Its disturbance is the mean of the rounds', which were repeated already.
     """
-    found = [_disturbance(run) for run in rounds]
+    disturbances = [_disturbance(run) for run in rounds]
     ranked = sorted(rounds, key=lambda run: run.summary.get(THROUGHPUT) or 0.0)
     middle = ranked[(len(ranked) - 1) // 2]
     parts = ("others_cores", "stolen_share", "client_error")
-    means = {name: fmean(getattr(each, name) or 0.0 for each in found) for name in parts}
-    mean = Disturbance(**means, cores=found[0].cores, quiet=False)
+    means = {name: fmean(getattr(part, name) or 0.0 for part in disturbances) for name in parts}
+    mean = Disturbance(**means, cores=disturbances[0].cores, quiet=False)
     judged = {
         **middle.summary["loadgen"],
         "disturbance": to_json_values(mean),

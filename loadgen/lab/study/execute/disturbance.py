@@ -1,4 +1,7 @@
-"""How much others disturb the machine, measured by CPU times, and the wait for a quiet machine."""
+"""How much others disturb the machine, measured by CPU times, and the wait for a quiet machine.
+
+`attempts` repeats a start that failed for a reason that may pass, or that others disturbed.
+"""
 
 import asyncio
 import itertools
@@ -24,7 +27,12 @@ PHASE = "busy"  # of the progress while a quiet machine is waited for
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """CPU times of the machine, and of this process with all processes that it has started."""
+    """CPU times of the machine, and of this process with all processes that it has started.
+
+    Attributes:
+        times: CPU times of the machine.
+        family_s: CPU time of this process and of those that it has started, seconds.
+    """
 
     times: CpuTimes
     family_s: float
@@ -36,11 +44,11 @@ class Reading:
         Args:
             foreign: Ids of processes of ours that count as others, with their descendants.
         """
-        own = {pid: machine.process_cpu_s(pid, waited=True) for pid in descendants(os.getpid())}
+        family = {pid: machine.process_cpu_s(pid, waited=True) for pid in descendants(os.getpid())}
         for parent in foreign:
             for pid in (parent, *descendants(parent)):
-                own.pop(pid, None)
-        return cls(CpuTimes.now(), sum(own.values()) + sum(os.times()[2:4]))
+                family.pop(pid, None)
+        return cls(CpuTimes.now(), sum(family.values()) + sum(os.times()[2:4]))
 
     def disturbance(self, since: Self, *, client_error: float | None = None, quiet: bool = True) -> Disturbance:
         """Return what others did between an earlier reading and this one.
@@ -78,7 +86,9 @@ class QuietWait:
     """
 
     def __init__(self, max_wait_s: float, read: Callable[[], Reading] = Reading.now) -> None:
-        self._read, self._max_wait_s, self._patience_s = read, max_wait_s, max_wait_s
+        self._read = read
+        self._max_wait_s = max_wait_s
+        self._patience_s = max_wait_s
         self._readings: deque[Reading] = deque()
 
     def note(self) -> Reading:
@@ -99,7 +109,8 @@ class QuietWait:
             return False
         began = self.note()
         while True:
-            now, first = self.note(), self._readings[0]
+            now = self.note()
+            first = self._readings[0]
             waited_s = now.times.at_s - began.times.at_s
             if now.times.at_s - first.times.at_s >= QUIET_S:
                 others = now.disturbance(first)
@@ -136,13 +147,13 @@ def attempts(
             if failures == MAX_FAILURES or not trial.failure.transient:
                 return trial
             continue
-        found = disturbance(trial, workload)
-        if not found.disturbed:
+        cause = disturbance(trial, workload)
+        if not cause.disturbed:
             return trial
         disturbed.append(trial)
-        if not found.quiet or len(disturbed) > MAX_DISTURBED:
+        if not cause.quiet or len(disturbed) > MAX_DISTURBED:
             break
-    return min(disturbed, key=lambda each: disturbance(each, workload).excess)
+    return min(disturbed, key=lambda start: disturbance(start, workload).excess)
 
 
 def disturbance(trial: Trial, workload: str) -> Disturbance:

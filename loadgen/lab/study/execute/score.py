@@ -1,4 +1,7 @@
-"""The score of a trial: its value of the objective, and the limits of the study that it missed."""
+"""The score of a trial: its value of the objective, and the limits of the study that it missed.
+
+`search_goodput` finds the value that no single run has: the highest rate of a running server that meets its limits.
+"""
 
 import math
 import statistics
@@ -72,9 +75,9 @@ def objective_value(run: WorkloadRun, arm: ArmSpec, study: Study) -> float | Non
     """
     if len(run.rounds) == 1:
         return _value(run, arm, study)
-    values = [_value(each, arm, study) for each in run.rounds]
-    known = [value for value in values if value is not None]
-    return statistics.geometric_mean(known) if known else None
+    values = [_value(part, arm, study) for part in run.rounds]
+    positive = [value for value in values if value is not None]
+    return statistics.geometric_mean(positive) if positive else None
 
 
 def _value(run: WorkloadRun, arm: ArmSpec, study: Study) -> float | None:
@@ -170,18 +173,18 @@ async def search_goodput(
     bounds = SearchBounds(max_runs=effort.max_runs)
     levels = Levels(measure, settings, [limits], records, name="goodput", bounds=bounds)
     span = SearchRange(effort.resolution, levels.min_level, RATE.max_level)
-    found = await find_highest_level(levels.run_level, start, span)
+    highest = await find_highest_level(levels.run_level, start, span)
     notes = levels.notes + levels.disturbances
-    if found.end is End.CLIENT:
-        why = f"at {format_level(found.tried[-1][0])} requests/s {levels.runs[-1].why}"
-        if not found.level:
+    if highest.end is End.CLIENT:
+        why = f"at {format_level(highest.tried[-1][0])} requests/s {levels.runs[-1].why}"
+        if not highest.level:
             raise LoadgenError(why)
         notes.append(f"{why}, so that the search ended")
     return Goodput(
-        rate=found.level,
-        fails=found.fails if math.isfinite(found.fails) else None,
-        end=str(End.FLOOR if found.end is End.CLIENT else found.end),
-        tried=list(found.tried),
+        rate=highest.level,
+        fails=highest.fails if math.isfinite(highest.fails) else None,
+        end=str(End.FLOOR if highest.end is End.CLIENT else highest.end),
+        tried=list(highest.tried),
         attainment=limits.attainment,
         limits=limits.text,
         resolution=effort.resolution,

@@ -20,7 +20,9 @@ from loadgen.errors import BadInput, LoadgenError
 from loadgen.lab.study.execute.trial import Answers, Failure, Trial, TrialRequest, WorkloadRun
 
 VERSION = 2
-DATABASE, LOCK, FOLDERS = "study.db", "lock", "starts"
+DATABASE = "study.db"
+LOCK = "lock"
+FOLDERS = "starts"
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE starts (
@@ -181,9 +183,9 @@ class Store:
         try:
             store = cls(folder)
             with closing(store._database):
-                found = store._database.execute("PRAGMA user_version").fetchone()[0]
-                if found != VERSION:
-                    problem = f"is a store of version {found}, and this loadgen reads version {VERSION}"
+                version = store._database.execute("PRAGMA user_version").fetchone()[0]
+                if version != VERSION:
+                    problem = f"is a store of version {version}, and this loadgen reads version {VERSION}"
                     raise BadInput(str(folder), problem, "use the loadgen that made it, or name another folder")
                 yield store
         except sqlite3.Error as error:
@@ -226,11 +228,11 @@ class Store:
             "SELECT start, workload, summary, path FROM runs ORDER BY start, place"
         ):
             runs.setdefault(start, {})[workload] = WorkloadRun(orjson.loads(summary), path)
-        found = {}
+        trials = {}
         for row in self._database.execute("SELECT * FROM starts WHERE state = 'ended' ORDER BY id"):
             request = TrialRequest(row["step"], row["block"], row["arm"], row["attempt"])
             failure, config, answers = (orjson.loads(row[name] or "null") for name in ("failure", "told", "answered"))
-            found[request] = Trial(
+            trials[request] = Trial(
                 request=request,
                 **{name: row[name] for name in ("config", "build", "began", "seconds", "ready_s")},
                 failure=Failure(**failure) if failure else None,
@@ -239,7 +241,7 @@ class Store:
                 folder=_place(row["id"]),
                 answers=Answers.from_dict(answers) if answers else None,
             )
-        return found
+        return trials
 
     def give_up_running(self) -> None:
         """Mark starts that have not ended as lost: the program that ran them is gone.
@@ -284,32 +286,27 @@ class Store:
         """
         parts = (trial.failure, trial.server_config, trial.answers and trial.answers.to_dict())
         runs = enumerate(trial.runs.items())
-        with kept(self.folder), self._transaction():
-            self._database.execute(
-                "UPDATE starts SET state = 'ended', began = ?, build = ?, seconds = ?, ready_s = ?, failure = ?,"
-                " told = ?, answered = ? WHERE id = ?",
-                (
-                    trial.began,  # after a wait for a quiet machine, later than `begin` knew
-                    *(trial.build, trial.seconds, trial.ready_s),
-                    *(None if part is None else _json(part) for part in parts),
-                    number,
-                ),
-            )
-            self._database.executemany(
-                "INSERT INTO runs VALUES (?, ?, ?, ?, ?)",
-                [(number, place, workload, _json(ran.summary), ran.path) for place, (workload, ran) in runs],
-            )
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            if self._database.in_transaction:  # on a full disk, SQLite has already rolled back
-                self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")
+        start = (
+            trial.began,  # after a wait for a quiet machine, later than `begin` knew
+            *(trial.build, trial.seconds, trial.ready_s),
+            *(None if part is None else _json(part) for part in parts),
+            number,
+        )
+        rows = [(number, place, workload, _json(run.summary), run.path) for place, (workload, run) in runs]
+        with kept(self.folder):
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                self._database.execute(
+                    "UPDATE starts SET state = 'ended', began = ?, build = ?, seconds = ?, ready_s = ?, failure = ?,"
+                    " told = ?, answered = ? WHERE id = ?",
+                    start,
+                )
+                self._database.executemany("INSERT INTO runs VALUES (?, ?, ?, ?, ?)", rows)
+            except BaseException:
+                if self._database.in_transaction:  # on a full disk, SQLite has already rolled back
+                    self._database.execute("ROLLBACK")
+                raise
+            self._database.execute("COMMIT")
 
 
 def _place(number: int) -> str:

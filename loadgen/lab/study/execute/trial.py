@@ -1,4 +1,8 @@
-"""A trial: one fresh start of an arm, its request and its outcome."""
+"""A trial: one fresh start of an arm, its request and its outcome.
+
+`WorkloadFindings` is what was judged of a workload's run beside its numbers: verdict, limits, goodput, what disturbed
+it, and where it was published.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,9 @@ from loadgen.report.result.limit import LimitResult
 from loadgen.util.machine import MAX_STOLEN_SHARE
 from loadgen.util.number_format import percent
 
-MAX_OTHERS_CORES, MAX_OTHERS_SHARE = 0.25, 0.01  # of a large machine's cores, other processes may use this share
+# Other processes may use so many cores, or of a large machine this share of its cores.
+MAX_OTHERS_CORES = 0.25
+MAX_OTHERS_SHARE = 0.01
 INVALID = "invalid"  # kind of a failure that the client caused: its measurement is not usable
 
 
@@ -76,8 +82,8 @@ class WorkloadRun:
     @cached_property
     def rounds(self) -> tuple[WorkloadRun, ...]:
         """The runs of a start that has several, of which this is the middle one; else this one."""
-        found = self.summary.get("loadgen", {}).get("rounds", ())
-        return tuple(WorkloadRun(each["summary"], each["path"]) for each in found) or (self,)
+        rounds = self.summary.get("loadgen", {}).get("rounds", ())
+        return tuple(WorkloadRun(part["summary"], part["path"]) for part in rounds) or (self,)
 
     @property
     def success_rate(self) -> float:
@@ -114,7 +120,7 @@ class Answers:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read the JSON form that `to_dict` returns."""
-        right = tuple(each == "1" for each in data["right"])
+        right = tuple(digit == "1" for digit in data["right"])
         return cls(data["questions"], right, tuple(data["wrong"]), data["trouble"])
 
 

@@ -38,7 +38,8 @@ from loadgen.util.atomic_file import write_atomic
 from loadgen.util.plugins import find
 
 CONFIGURATION = "configuration.json"  # as the server reported it
-RECORDS, RESULT = "records.jsonl", "result.json"
+RECORDS = "records.jsonl"
+RESULT = "result.json"
 START_SEED = "LOADGEN_START_SEED"  # variable of every server; the simulator draws its noise by it
 
 OnProgress = Callable[[str, Progress], None]
@@ -54,9 +55,12 @@ class TrialRunner:
     """
 
     def __init__(self, study: Study, planner: Planner, root: Path) -> None:
-        self._study, self._planner, self._root = study, planner, root
+        self._study = study
+        self._planner = planner
+        self._root = root
         self._launcher = find("launchers", "local")
-        self._quiet_wait, self._is_quiet = QuietWait(study.budget.quiet_wait), False
+        self._quiet_wait = QuietWait(study.budget.quiet_wait)
+        self._is_quiet = False
 
     async def run_trial(
         self, request: TrialRequest, arm: PlannedArm, folder: Path, on_progress: OnProgress, *, asks: bool = False
@@ -119,8 +123,8 @@ class TrialRunner:
                     for place, name in enumerate(names):
                         if place:
                             await flush(engines)
-                        found, failure = await self.run_workload(engines, arm, name, folder / name, on_progress)
-                        trial = replace(trial, runs={**trial.runs, name: found}, failure=failure)
+                        workload_run, failure = await self.run_workload(engines, arm, name, folder / name, on_progress)
+                        trial = replace(trial, runs={**trial.runs, name: workload_run}, failure=failure)
                         if failure is not None:
                             break
                     if asks and names is batches[-1] and trial.failure is None:
@@ -136,11 +140,12 @@ class TrialRunner:
         self, request: TrialRequest, arm: PlannedArm, folder: Path, tell: Callable[[Progress], None]
     ) -> AsyncIterator[tuple[EngineSession, float]]:
         """Start the servers of an arm, and stop them after the block; yields them with the time that they took, s."""
-        engine, since_s = self._planner.engines.engine(arm.spec), time.monotonic()
-        begins = [
-            partial(self._begin, engine.with_variable(START_SEED, self._start_seed(request, number)), arm, folder, ids)
-            for number, ids in enumerate(arm.spec.shares)
-        ]
+        since_s = time.monotonic()
+        engine = self._planner.engines.engine(arm.spec)
+        begins = []
+        for number, devices in enumerate(arm.spec.shares):
+            seeded = engine.with_variable(START_SEED, self._start_seed(request, number))
+            begins.append(partial(self._begin, seeded, arm, folder, devices))
         async with start_engines(engine, begins, self._study.budget.start_timeout, tell) as engines:
             yield engines, time.monotonic() - since_s
 
@@ -185,18 +190,20 @@ class TrialRunner:
         self._create(folder)
         load = self._planner.loads[name]
         settings = load.replace(model=arm.model, records=str(folder / RECORDS), slo=slo, seed=load.seed + round_)
-        tell, before = partial(on_progress, name), self._read(foreign)
+        tell = partial(on_progress, name)
+        before = self._read(foreign)
         result = await _measure(engines, settings, tell)
         path = folder / RESULT
         with kept(self._root):
             write_atomic(path, report.to_json(result.data) + "\n")
         brief = RunBrief.of(result).to_dict()
         brief["loadgen"] |= {"disturbance": self._disturbance(before, foreign, result)}
-        found, failure = WorkloadRun(brief, str(path.relative_to(self._root))), await _engine_failure(engines)
+        workload_run = WorkloadRun(brief, str(path.relative_to(self._root)))
+        failure = await _engine_failure(engines)
         if failure is None and result.verdict is Verdict.INVALID:
             failure = Failure(INVALID, "; ".join(result.reasons("A")), transient=True)
         if failure is not None or (objective.metric, objective.workload) != ("goodput", name):
-            return found, failure
+            return workload_run, failure
 
         async def measure(rated: RunSettings, name: str, stop: StopRule) -> Result:
             return await _measure(engines, rated, tell, stop)
@@ -208,9 +215,10 @@ class TrialRunner:
         except (EngineError, NotKept):
             raise
         except LoadgenError as error:
-            return found, await _engine_failure(engines) or Failure(INVALID, str(error), transient=True)
-        more = {"goodput": to_json_values(goodput), "disturbance": self._disturbance(before, foreign, result)}
-        return replace(found, summary=brief | {"loadgen": brief["loadgen"] | more}), await _engine_failure(engines)
+            return workload_run, await _engine_failure(engines) or Failure(INVALID, str(error), transient=True)
+        judged = brief["loadgen"] | {"goodput": to_json_values(goodput)}
+        judged |= {"disturbance": self._disturbance(before, foreign, result)}
+        return replace(workload_run, summary=brief | {"loadgen": judged}), await _engine_failure(engines)
 
     def _read(self, foreign: Sequence[int]) -> Reading:
         """Read the CPU times; without foreign engines, the machine may be found quiet by them later."""
@@ -236,11 +244,13 @@ class TrialRunner:
         """Add the version and the configuration that the server reports, and save the latter in a file."""
         first = engines.processes[0]
         build = await asyncio.to_thread(first.version) or await asyncio.to_thread(engines.engine.version)
-        config = _by_name(await asyncio.to_thread(first.resolved))
-        if config is not None:
+        config: dict[str, Any] = {}
+        for name, value in _leaves(await asyncio.to_thread(first.resolved)):
+            config.setdefault(name, value)
+        if config:
             with kept(self._root):
                 write_atomic(folder / CONFIGURATION, report.to_json(config) + "\n")
-        return replace(trial, build=build, server_config=config)
+        return replace(trial, build=build, server_config=config or None)
 
 
 async def _measure(
@@ -275,9 +285,10 @@ def crash(error: EngineError) -> Failure:
     Raises:
         EngineError: It is no failure of the arm: the engine could not be stopped.
     """
-    if (found := getattr(error, "crash", None)) is None:
+    cause = getattr(error, "crash", None)
+    if cause is None:
         raise error
-    return Failure(found.kind, found.cause, error.transient)
+    return Failure(cause.kind, cause.cause, error.transient)
 
 
 async def flush(engines: EngineSession) -> None:
@@ -293,16 +304,9 @@ async def _engine_failure(engines: EngineSession) -> Failure | None:
     return None
 
 
-def _by_name(config: Any) -> dict[str, Any] | None:
-    found: dict[str, Any] = {}
-    for name, value in _leaves(config):
-        found.setdefault(name, value)
-    return found or None
-
-
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _leaves(each, str(key).replace("-", "_"))
+        for key, part in value.items():
+            yield from _leaves(part, str(key).replace("-", "_"))
     elif value is not None and name:
         yield name, value

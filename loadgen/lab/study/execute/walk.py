@@ -1,7 +1,8 @@
 """A walk through a study as a function of its trials: the start that is needed next, and the findings so far.
 
 Its caller asks for the next start and adds the trial of it. Nothing else decides: an interrupted study goes on when the
-walk is repeated with the trials in the store, and a report repeats the walk in the same way.
+walk is repeated with the trials in the store, and a report repeats the walk in the same way. A joint stage draws its
+combinations one by one, guided by the values of those before (`JointSearch`).
 """
 
 from collections.abc import Callable, Generator
@@ -35,12 +36,14 @@ class Walk:
         planner: Its planner.
 
     Attributes:
+        study: The study.
         request: The start that is needed next; None: none.
         broken: Why the study cannot go on; empty if it can.
     """
 
     def __init__(self, study: Study, planner: Planner) -> None:
-        self.study, self._planner = study, planner
+        self.study = study
+        self._planner = planner
         self._done: list[StepResult] = []
         self._running: StepRun | JointSearch | None = None
         self._nogoods: list[Assignments] = []
@@ -106,7 +109,7 @@ class Walk:
         yield from self._run_step(self._planner.confirmation())
 
     def _run_step(self, step: Step, number: int | None = None) -> Generator[TrialRequest, Trial, None]:
-        noise = Noise.pooled([found.noise for found in self._done if found.noise is not None])
+        noise = Noise.pooled([result.noise for result in self._done if result.noise is not None])
         self._running = run = StepRun(step, self.study, self._planner, self._nogoods, noise, self._base_answers)
         yield from run.run()
         self._running = None
@@ -143,13 +146,16 @@ class JointSearch:
         base_answers: Answers | None,
     ) -> None:
         self._gate = AccuracyGate(study, base_answers)
-        self._final, self._number, self._stage, self._study, self._planner = step, number, stage, study, planner
+        self._final = step
+        self._number = number
+        self._stage = stage
+        self._study = study
+        self._planner = planner
         self.step = replace(step, name=STEP_NAME.format(step.name), kind="drawn", arms=(step.reference,), trials=0)
         self._arms: dict[str, ArmResult] = {}
         self._drawn: dict[str, PlannedArm] = {}
         self._over = False
-
-    arms_ahead: tuple[str, ...] = ()
+        self.arms_ahead: tuple[str, ...] = ()
 
     def arm(self, name: str) -> PlannedArm:
         """Return the arm of that name."""
@@ -166,7 +172,8 @@ class JointSearch:
             except BadInput:  # an impossible combination: the sampler learns that it failed
                 draws.tell(draw, state=_failed())
                 continue
-            arm = next((one for one in self._arms.values() if one.planned.identity == planned.identity), None)
+            same = (tried for tried in self._arms.values() if tried.planned.identity == planned.identity)
+            arm = next(same, None)
             if arm is None:
                 self._drawn[planned.name] = planned
                 arm = yield from self._start(planned, number)
@@ -200,8 +207,8 @@ class JointSearch:
         return replace(self._final, arms=(*starts, best.planned), trials=0)
 
     def _best(self) -> ArmResult | None:
-        able = [arm for arm in self._arms.values() if arm.verdict is Verdict.DRAWN and arm.values]
-        return max(able, key=lambda arm: gain(arm.values[0], self._study), default=None)
+        feasible = [arm for arm in self._arms.values() if arm.verdict is Verdict.DRAWN and arm.values]
+        return max(feasible, key=lambda arm: gain(arm.values[0], self._study), default=None)
 
     def _start(self, planned: PlannedArm, number: int) -> Generator[TrialRequest, Trial, ArmResult]:
         request = TrialRequest(self.step.name, number, planned.name)

@@ -11,7 +11,8 @@ from loadgen.lab.study.plan.estimate import Span
 from loadgen.lab.study.spec.arm_spec import ArmSpec
 from loadgen.lab.study.spec.study import Study
 
-NOISE, CONFIRMATION = "noise", "confirmation"
+NOISE = "noise"
+CONFIRMATION = "confirmation"
 NOISE_STARTS = 3  # of the baseline, to estimate how much starts of the same arm differ
 
 
@@ -60,9 +61,10 @@ class PlannedArm:
     @property
     def seconds(self) -> tuple[float, float]:
         """Shortest and longest usual time of a start with its workloads, without those of unknown time."""
-        known, starts = [span for span in self.loads.values() if span], len(self.batches)
-        low = starts * self.until_ready.min_s + sum(span.min_s for span in known)
-        return low, starts * self.until_ready.max_s + sum(span.max_s for span in known)
+        spans = [span for span in self.loads.values() if span]
+        starts = len(self.batches)
+        low = starts * self.until_ready.min_s + sum(span.min_s for span in spans)
+        return low, starts * self.until_ready.max_s + sum(span.max_s for span in spans)
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,9 @@ class Step:
     def starts(self) -> tuple[int, int]:
         """Minimum and maximum number of starts; the replicas of an arm count as one."""
         # The best drawn arm is measured as often as the arm that the stage starts from.
-        arms = 2 if self.trials else 0 if self.idle else len(self.arms)
+        arms = 2 if self.trials else len(self.arms)
+        if self.idle:
+            arms = 0
         return arms * self.min_starts + self.trials, arms * self.max_starts + self.trials
 
     @property
@@ -174,5 +178,8 @@ class Plan:
     @property
     def without_estimate(self) -> list[str]:
         """Names of the workloads whose time cannot be estimated."""
-        arms = [arm for step in self.steps for arm in step.arms]
-        return sorted({name for arm in arms for name, span in arm.loads.items() if span is None})
+        names: set[str] = set()
+        for step in self.steps:
+            for arm in step.arms:
+                names |= {name for name, span in arm.loads.items() if span is None}
+        return sorted(names)

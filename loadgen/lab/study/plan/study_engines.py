@@ -1,4 +1,7 @@
-"""The engines of a study: version, environment variables and commands with which they serve each arm."""
+"""The engines of a study: version, environment variables and commands with which they serve each arm.
+
+The checks tell whether an arm can be served on the study's hardware; an error names its place in the study file.
+"""
 
 import dataclasses
 import hashlib
@@ -18,7 +21,7 @@ from loadgen.lab.study.spec.arm_spec import ArmSpec
 from loadgen.lab.study.spec.expression import Expression
 from loadgen.lab.study.spec.stages import Grid
 from loadgen.lab.study.spec.strict_model import At, AtFault, suggestion
-from loadgen.lab.study.spec.study import EngineBase, Study
+from loadgen.lab.study.spec.study import Study
 from loadgen.util.plugins import find
 
 FIRST_PORT = 8000  # in commands that are only shown; a start chooses free ports
@@ -83,9 +86,18 @@ class StudyEngines:
 
     def __init__(self, study: Study) -> None:
         self._study = study
-        self._engines = {name: _expected(find("engines", name), base) for name, base in study.engines.items()}
+        self._engines: dict[str, Any] = {}
+        for name, base in study.engines.items():
+            engine = find("engines", name)
+            fields = dataclasses.fields(engine) if dataclasses.is_dataclass(engine) else ()
+            if base.version is not None and any(
+                field.name == "release" for field in fields
+            ):  # it writes commands of other versions than the installed one
+                engine = dataclasses.replace(engine, release=base.version)
+            self._engines[name] = engine
         launcher = find("launchers", "local")
-        self._shown, self._all_knobs = launcher.shown, launcher.knobs
+        self._shown = launcher.shown
+        self._all_knobs = launcher.knobs
 
     def engine(self, arm: ArmSpec) -> EngineWithVariables:
         """Return the engine of an arm, for a launcher."""
@@ -107,8 +119,10 @@ class StudyEngines:
         Raises:
             BadInput: The engine refuses it.
         """
-        model, host = self._study.models[arm.model], self._study.engines[arm.engine].host
-        engine, ports = self.engine(arm), itertools.count(FIRST_PORT)
+        model = self._study.models[arm.model]
+        host = self._study.engines[arm.engine].host
+        engine = self.engine(arm)
+        ports = itertools.count(FIRST_PORT)
         return [
             self._shown(engine, model, arm.knobs, arm.words, host=host, port=port, devices=share)
             for share, port in zip(arm.shares, ports, strict=False)
@@ -135,14 +149,6 @@ def identity(arm: ArmSpec, launches: Sequence[Launch]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _expected(engine: Any, base: EngineBase) -> Any:
-    """Return the engine in the expected version, if it can write commands of other versions than the installed one."""
-    has_releases = dataclasses.is_dataclass(engine) and "release" in {
-        field.name for field in dataclasses.fields(engine)
-    }
-    return dataclasses.replace(engine, release=base.version) if has_releases and base.version is not None else engine
-
-
 def check_knobs(study: Study, spec: ArmSpec, knobs: Sequence[str]) -> None:
     """Check the names of an arm's knobs.
 
@@ -166,13 +172,14 @@ def check_devices(study: Study, spec: ArmSpec) -> None:
     Raises:
         AtFault: It needs other devices than the box has.
     """
-    box, given = study.hardware.devices, len(spec.devices)
-    if given > box:
-        raise AtFault(spec.at, f"{given} devices, and the hardware has {box}", "let hardware.devices say how many")
-    if given % spec.replicas:
-        problem = f"{given} devices cannot be shared equally by {spec.replicas} replicas"
+    box = study.hardware.devices
+    listed = len(spec.devices)
+    if listed > box:
+        raise AtFault(spec.at, f"{listed} devices, and the hardware has {box}", "let hardware.devices say how many")
+    if listed % spec.replicas:
+        problem = f"{listed} devices cannot be shared equally by {spec.replicas} replicas"
         raise AtFault(_place(study, spec, "replicas"), problem, "give a multiple of the replicas")
-    share = (given or box) // spec.replicas
+    share = (listed or box) // spec.replicas
     if share and spec.width > share:
         problem = f"{spec.width} devices wide, and each replica has {share}"
         raise AtFault(_place(study, spec, "tensor_parallel"), problem, "make it narrower, or use fewer replicas")
@@ -200,9 +207,11 @@ def check_condition(study: Study, number: int, knobs: Callable[[str], Iterable[s
     stage = study.stages[number]
     if not isinstance(stage, Grid) or stage.where is None:
         return
-    known = {*(name for engine in study.engines for name in knobs(engine)), *stage.grid, *OF_ARMS, "devices"}
-    for name in Expression(stage.where).names - known:
-        remedy = suggestion(name, sorted(known)) or f"use knobs, {', '.join(OF_ARMS)} and devices"
+    variables = {*stage.grid, *OF_ARMS, "devices"}
+    for engine in study.engines:
+        variables |= {*knobs(engine)}
+    for name in Expression(stage.where).names - variables:
+        remedy = suggestion(name, sorted(variables)) or f"use knobs, {', '.join(OF_ARMS)} and devices"
         raise AtFault(("stages", number, "where"), f"unknown knob {name}", remedy)
 
 
@@ -226,13 +235,13 @@ def notes(arm: ArmSpec, launch: Launch, loads: Mapping[str, RunSettings]) -> tup
         launch: Its command, which may have a context of its own.
         loads: Its workloads.
     """
-    found = []
+    remarks = []
     context = arm.knobs.get("context_len", launch.context_len)
     for name, settings in loads.items():
-        wanted = tokens(settings)
-        if isinstance(context, int) and settings.dataset_name == "random" and wanted and sum(wanted) > context:
-            found.append(f"{name} asks {sum(wanted):,} tokens of a context of {context:,}")
-    return tuple(found)
+        lengths = tokens(settings)
+        if isinstance(context, int) and settings.dataset_name == "random" and lengths and sum(lengths) > context:
+            remarks.append(f"{name} asks {sum(lengths):,} tokens of a context of {context:,}")
+    return tuple(remarks)
 
 
 def _place(study: Study, spec: ArmSpec, name: str) -> At:

@@ -1,4 +1,7 @@
-"""An arm as text: its command, its parameters, the result of a run, and its value on a workload."""
+"""An arm as text: its command, its parameters, the result of a run, and its value on a workload.
+
+Of published results also: what was assumed to place them, and which of their numbers are not as published.
+"""
 
 import json
 import re
@@ -50,7 +53,8 @@ def files(planned: PlannedArm, model: ReportModel) -> Iterator[Note]:
 
 def parameters(planned: PlannedArm) -> Code:
     """Return what an arm adds to the bare command of its engine, one flag a line."""
-    words, lines = _words(planned), _variables(planned)
+    words = _words(planned)
+    lines = _variables(planned)
     for word in words[words.index(planned.model) + 1 :] if planned.model in words else words:
         if word.startswith("-") or not lines:
             lines.append(shlex.quote(word))
@@ -63,11 +67,11 @@ def result_block(run: WorkloadRun) -> Code:
     """Return the result of a run as `vllm bench serve` prints it."""
     summary = run.summary
     metrics = [metric for metric in HEADERS if summary.get(f"mean_{metric}_ms") is not None]
-    percentiles = sorted(float(found[1]) for name in summary if (found := PERCENTILE.fullmatch(name)))
-    known = defaultdict(lambda: None, {"request_rate": "inf"} | dict(summary))  # published results have fewer keys
+    percentiles = sorted(float(match[1]) for name in summary if (match := PERCENTILE.fullmatch(name)))
+    values = defaultdict(lambda: None, {"request_rate": "inf"} | dict(summary))  # published results have fewer keys
     if run.findings.published and "failed" not in run.findings.published:
-        known["failed"] = None
-    return Code("\n".join(row.rstrip() for row in block(known, metrics, percentiles)))
+        values["failed"] = None
+    return Code("\n".join(row.rstrip() for row in block(values, metrics, percentiles)))
 
 
 def profile(settings: RunSettings) -> Code:
@@ -113,8 +117,8 @@ def numbers(arm: ArmResult | None, workload: str, model: ReportModel) -> Cell:
     if model.study.objective.metric != "total_tps_per_box":
         lines.append(line(f"Total TPS: {fixed(result.total_tps, DIGITS)}{' (est.)' if result.estimated else ''}"))
     lines.append(line(f"Mean TPOT(ms): {fixed(result.mean('mean_tpot_ms'), DIGITS)}"))
-    if model.published and (served := other_command(arm, workload)):
-        lines.append(served)
+    if model.published and (served_by := other_command(arm, workload)):
+        lines.append(served_by)
     if arm.verdict is Verdict.INFEASIBLE:
         lines.append(line(f"not considered: {arm.why}"))
     return cell(*lines)
@@ -146,16 +150,16 @@ def other_command(arm: ArmResult, workload: str) -> Line | None:
         run = trial.runs.get(workload)
         if run is None or trial.config == arm.planned.identity or run.findings.provenance is None:
             continue
-        command = run.findings.provenance.command
-        return line("served by ", Span(command, Tone.CODE) if command else "an unknown command")
+        text = run.findings.provenance.command
+        return line("served by ", Span(text, Tone.CODE) if text else "an unknown command")
     return None
 
 
 def row_name(key: str) -> str:
     """Return the name that a number has in a result block; its key if no block has it."""
-    if found := LATENCY.fullmatch(key):
-        metric = HEADERS[found[2]][0] if found[2] in HEADERS else found[2].upper()
-        return f"{found[1].capitalize()} {metric} (ms)"
+    if match := LATENCY.fullmatch(key):
+        metric = HEADERS[match[2]][0] if match[2] in HEADERS else match[2].upper()
+        return f"{match[1].capitalize()} {metric} (ms)"
     return ROWS.get(key, key)
 
 

@@ -1,4 +1,7 @@
-"""A script that starts the baseline and the winner again and runs the deciding workload on each."""
+"""How to repeat a study: a script that starts baseline and winner again and runs the deciding workload on each.
+
+The report also has the commands that fetch the data of the workloads, and those that run them by hand.
+"""
 
 import math
 import shlex
@@ -118,16 +121,40 @@ def run_words(planned: PlannedArm, study: Study, settings: RunSettings) -> Seque
         settings: Settings of the workload.
     """
     simulated = planned.spec.engine == SIMULATOR
-    asked = settings_for_engine(planned.launches, settings.replace(model=planned.model), simulated=simulated).replace(
+    run = settings_for_engine(planned.launches, settings.replace(model=planned.model), simulated=simulated).replace(
         base_url=tuple(launch.base_url for launch in planned.launches),
         ready_check_timeout_sec=study.budget.start_timeout,
         slo=study.objective.slo if study.objective.metric != "goodput" else None,
     )
-    return serialize.flags(asked)
+    return serialize.flags(run)
 
 
 def _comment(text: str) -> str:
     return " ".join(text.split())
+
+
+def benchmark_script(model: ReportModel, served: PlannedArm) -> Iterator[Block]:
+    """Yield the commands that run each workload on an arm.
+
+    Args:
+        model: Contents of the report.
+        served: The arm.
+    """
+    where = " and ".join(launch.base_url for launch in served.launches)
+    rows = [
+        f"# {name}\nloadgen run {shlex.join(run_words(served, model.study, load))}"
+        for name, load in loads(model.study).items()
+    ]
+    yield Heading(3, "Benchmark Script")
+    how = (
+        "These results are imported: the study started no server. With `loadgen`, these commands run its workloads on "
+        "the baseline's"
+        if model.published
+        else "In a stage `loadgen` runs the deciding workload and those that the stage names, in the confirmation all "
+        "workloads. It empties the engine's caches in between. These commands use the baseline's"
+    )
+    yield Paragraph(prose(f"{how} at {where}; an engine that is started by hand may listen elsewhere:"))
+    yield Code("\n\n".join(rows), "bash")
 
 
 def data_section(model: ReportModel) -> Iterator[Block]:
@@ -136,20 +163,17 @@ def data_section(model: ReportModel) -> Iterator[Block]:
     Args:
         model: Contents of the report.
     """
-    found = loads(model.study)
-    fetched = dict.fromkeys(command for load in found.values() if (command := _fetch(load)))
+    workloads = loads(model.study)
     yield Heading(3, "Benchmark Dataset")
-    yield Items(tuple(line(Span(name, Tone.STRONG), f": {_described(load)}") for name, load in found.items()))
-    if fetched:
+    yield Items(tuple(line(Span(name, Tone.STRONG), f": {_described(load)}") for name, load in workloads.items()))
+    commands: dict[str, None] = {}
+    for load in workloads.values():
+        path = PurePath(load.dataset_path or "")
+        if load.dataset_name == "sharegpt" and path.name == sharegpt_file.PUBLISHED[1]:
+            commands[f"loadgen dataset fetch sharegpt --to {shlex.quote(str(path.parent))}"] = None
+    if commands:
         yield Paragraph(prose("Download the data first, into the folder in which `loadgen` runs:"))
-        yield Code("\n".join(fetched), "bash")
-
-
-def _fetch(load: RunSettings) -> str:
-    path = PurePath(load.dataset_path or "")
-    if load.dataset_name != "sharegpt" or path.name != sharegpt_file.PUBLISHED[1]:
-        return ""
-    return f"loadgen dataset fetch sharegpt --to {shlex.quote(str(path.parent))}"
+        yield Code("\n".join(commands), "bash")
 
 
 def _described(load: RunSettings) -> str:

@@ -1,4 +1,4 @@
-"""Reads a study file; an error is one line with its place in the file."""
+"""Reads a study file; an error is one line with its place in the file. `schema` describes such files."""
 
 import contextlib
 import inspect
@@ -67,10 +67,10 @@ def read(path: Path) -> StudyFile:
         raise BadInput(str(path), f"more than {MAX_BYTES:,} bytes", "name a study file")
     lines: dict[At, int] = {}
     try:
-        given = _constructed(path, content, lines)
-        if not isinstance(given, dict):
+        data = _constructed(path, content, lines)
+        if not isinstance(data, dict):
             raise AtFault((), "is not a study", "write keys and values; docs/studies.md shows how")
-        study = convert(given, Study, lines)
+        study = convert(data, Study, lines)
         study.check()
     except AtFault as error:
         raise _named(path, lines, error) from error
@@ -102,7 +102,8 @@ def _place(node: yaml.Node | None, at: At, lines: dict[At, int]) -> None:
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             place = (*at, str(key.value))
-            first, lines[place] = lines.get(place), key.start_mark.line + 1
+            first = lines.get(place)
+            lines[place] = key.start_mark.line + 1
             if first is not None and key.tag != MERGE:
                 raise AtFault(place, "is given twice", f"give it once; it is in line {first} too")
             _place(value, place, lines)
@@ -143,7 +144,7 @@ def _node(kind: Any, definitions: dict[str, Node]) -> Node:
     origin, parameters, metas = bare(kind)
     node: Node = {}
     if origin is Union:
-        node["anyOf" if types.NoneType in parameters else "oneOf"] = [_node(each, definitions) for each in parameters]
+        node["anyOf" if types.NoneType in parameters else "oneOf"] = [_node(part, definitions) for part in parameters]
     elif origin is Literal:
         node["enum"] = list(parameters)
     elif origin in _TYPES:
@@ -157,9 +158,9 @@ def _node(kind: Any, definitions: dict[str, Node]) -> Node:
     elif origin is dict:
         node["additionalProperties"] = _node(parameters[1], definitions)
     for meta in metas:
-        said: Node = {key: getattr(meta, name) for name, key in _RANGES.items()}
+        limits: Node = {key: getattr(meta, name) for name, key in _RANGES.items()}
         if origin in _COUNTED:
-            said |= {f"{end}{_COUNTED[origin]}": getattr(meta, f"{end}_length") for end in ("min", "max")}
-        said |= {"description": meta.description, **(meta.extra_json_schema or {})}
-        node |= {key: value for key, value in said.items() if value is not None}
+            limits |= {f"{end}{_COUNTED[origin]}": getattr(meta, f"{end}_length") for end in ("min", "max")}
+        keywords = limits | {"description": meta.description, **(meta.extra_json_schema or {})}
+        node |= {key: value for key, value in keywords.items() if value is not None}
     return node
