@@ -24,7 +24,8 @@ from loadgen.metrics.progress import Progress
 from loadgen.util.packages import find
 from loadgen.util.terminal_text import printable
 
-STORE_SUFFIX, REPORT_SUFFIX = ".store", ".report"
+STORE_SUFFIX = ".store"
+REPORT_SUFFIX = ".report"
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,7 +164,9 @@ class _Callbacks:
     """
 
     def __init__(self, store: Path, on_progress: OnProgress, on_trial: OnTrial) -> None:
-        self._store, self._on_progress, self._on_trial = store, on_progress, on_trial
+        self._store = store
+        self._on_progress = on_progress
+        self._on_trial = on_trial
 
     def begin(self, walk: Walk, request: TrialRequest, folder: Path) -> None:
         pass  # the progress of the start follows

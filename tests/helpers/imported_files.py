@@ -5,9 +5,9 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from loadgen.lab.importer.arms import Arms
 from loadgen.lab.importer.entries import Source
 from loadgen.lab.importer.importer import Importer, ImportSummary, store
+from loadgen.lab.importer.placement import Arms
 from loadgen.lab.study.execute import publications, score
 from loadgen.lab.study.execute.findings import ArmResult, Findings
 from loadgen.lab.study.execute.trial import Trial

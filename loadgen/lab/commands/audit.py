@@ -31,7 +31,8 @@ def main(argv: list[str]) -> int:
     from loadgen.lab.audit.finding_group import grouped
     from loadgen.lab.audit.report import render, to_json
 
-    files, refused = [], list[BadInput]()
+    files = []
+    refused: list[BadInput] = []
     for path in dict.fromkeys(arguments.files):
         try:
             files.append(audit_file(path))

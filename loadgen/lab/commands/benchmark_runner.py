@@ -1,28 +1,28 @@
 """`loadgen benchmark-runner benchmark run`: execute a benchmark job of GPUStack."""
 
-from typing import TYPE_CHECKING
-
 from loadgen.cli.import_guard import single_threaded
 from loadgen.errors import BadInput
 from loadgen.lab.gpustack import arguments
 from loadgen.util import terminal_text
 
-if TYPE_CHECKING:
-    from loadgen.lab.gpustack.job import Job
-
 
 def main(argv: list[str]) -> int:
     """Execute the runs one after the other until one fails, or the search; returns the exit code."""
-    given = arguments.parse(_arguments(argv))  # --help ends here, before any slow import
+    flags = arguments.parse(_arguments(argv))  # --help ends here, before any slow import
     import asyncio
 
     from loadgen.lab.gpustack.flag_names import renamed_flags
     from loadgen.lab.gpustack.job import Job
 
     with renamed_flags():
-        job = Job.of(given)
+        job = Job.of(flags)
         terminal_text.log_to_stderr("warning")
-        _make_folder(job)
+        folder = job.output.parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            problem = f"{folder} cannot be created ({error.strerror})"
+            raise BadInput("--output-dir", problem, "choose another folder") from error
         if job.auto_tune is None:
             from loadgen.lab.gpustack.step_runs import StepRuns
 
@@ -43,12 +43,3 @@ def _arguments(argv: list[str]) -> list[str]:
             argv[0] if argv else "benchmark run", problem, "write loadgen benchmark-runner benchmark run FLAGS"
         )
     return argv[2:] if argv[1:2] == ["run"] else argv[1:]
-
-
-def _make_folder(job: "Job") -> None:
-    folder = job.output.parent
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        problem = f"{folder} cannot be created ({error.strerror})"
-        raise BadInput("--output-dir", problem, "choose another folder") from error

@@ -35,10 +35,11 @@ def main(argv: list[str]) -> int:
         help="the arm of results that were chosen with #N, or have no serving command beside them",
     )
     arguments = parser.parse_args(argv)
-    from loadgen.lab.importer.arms import Arms
     from loadgen.lab.importer.entries import Source
     from loadgen.lab.importer.importer import Importer, store
+    from loadgen.lab.importer.placement import Arms
     from loadgen.lab.study.execute.publications import counted
+    from loadgen.lab.study.execute.trial import Trial
     from loadgen.lab.study.plan.planner import plan
     from loadgen.lab.study.spec import study_file
 
@@ -51,9 +52,11 @@ def main(argv: list[str]) -> int:
     with store(folder, file) as trial_store:
         importer = Importer(trial_store, arms, file.study, arm)
         summaries = [importer.add(source) for source in sources]
-    sys.stdout.write("".join(f"{printable(line)}\n" for each in summaries for line in each.lines))
-    imported = counted([trial for each in summaries for trial in each.imported])
-    unplaced = sum(each.unplaced for each in summaries)
-    where = f" into {folder}" if any(each.imported for each in summaries) else ""
-    print(f"{imported} imported{where}" + (f"; {unplaced} not placed" if unplaced else ""))
+    trials: list[Trial] = []
+    for summary in summaries:
+        trials += summary.imported
+        sys.stdout.write("".join(f"{printable(line)}\n" for line in summary.lines))
+    unplaced = sum(summary.unplaced for summary in summaries)
+    where = f" into {folder}" if trials else ""
+    print(f"{counted(trials)} imported{where}" + (f"; {unplaced} not placed" if unplaced else ""))
     return exit_codes.UNPLACED if unplaced else exit_codes.DONE

@@ -55,17 +55,17 @@ def plan(argv: list[str]) -> int:
         "Print what a study would start, in which order, and how long it may take. Nothing is started, written or "
         "requested. Later stages assume that the expected arms win the earlier ones."
     )
-    given = _parsed(argv, "plan", description, FILE, JSON)
+    arguments = _parsed(argv, "plan", description, FILE, JSON)
     from loadgen.lab.study.plan import plan_text
     from loadgen.lab.study.plan.planner import plan as planned
     from loadgen.lab.study.spec import study_file
     from loadgen.report import to_json
     from loadgen.util.packages import find
 
-    file = study_file.read(given.file)
+    file = study_file.read(arguments.file)
     with file.named():
         its_plan = planned(file.study, find("launchers", "local").usual_start_s)
-    sys.stdout.write(to_json(plan_text.as_json(its_plan)) + "\n" if given.json else plan_text.as_text(its_plan))
+    sys.stdout.write(to_json(plan_text.as_json(its_plan)) + "\n" if arguments.json else plan_text.as_text(its_plan))
     return exit_codes.DONE
 
 
@@ -76,7 +76,7 @@ def run(argv: list[str]) -> int:
         "this study, the study resumes from it."
     )
     folder = "folder of the results (NAME.store, with the study's name)"
-    given = _parsed(
+    arguments = _parsed(
         argv,
         "run",
         description,
@@ -86,15 +86,15 @@ def run(argv: list[str]) -> int:
     )
     from loadgen.lab.commands import study_runs
 
-    return study_runs.run(given.file, given.store, lines=given.no_live)
+    return study_runs.run(arguments.file, arguments.store, lines=arguments.no_live)
 
 
 def status(argv: list[str]) -> int:
     """Print the findings of a study so far."""
-    given = _parsed(argv, "status", "Print the findings of a study so far.", STORE, JSON)
+    arguments = _parsed(argv, "status", "Print the findings of a study so far.", STORE, JSON)
     from loadgen.lab.commands import study_runs
 
-    return study_runs.status(given.store, as_json=given.json)
+    return study_runs.status(arguments.store, as_json=arguments.json)
 
 
 def report(argv: list[str]) -> int:
@@ -105,27 +105,27 @@ def report(argv: list[str]) -> int:
     )
     folder = "folder of the report (NAME.report, with the study's name)"
     to: Flag = "-o --output", {"metavar": "DIR", "type": Path, "help": folder}
-    given = _parsed(argv, "report", description, STORE, to)
+    arguments = _parsed(argv, "report", description, STORE, to)
     from loadgen.lab.commands import study_runs
 
-    return study_runs.report(given.store, given.output)
+    return study_runs.report(arguments.store, arguments.output)
 
 
 def export(argv: list[str]) -> int:
     """Print all trials of a study as JSON."""
-    given = _parsed(argv, "export", "Print all trials of a study with all numbers as JSON.", STORE)
+    arguments = _parsed(argv, "export", "Print all trials of a study with all numbers as JSON.", STORE)
     from loadgen.lab.commands import study_runs
 
-    return study_runs.status(given.store, as_json=True)
+    return study_runs.status(arguments.store, as_json=True)
 
 
 def schema(argv: list[str]) -> int:
     """Print the JSON schema of study files."""
     _parsed(argv, "schema", "Print the JSON schema of study files.")
-    from loadgen.lab.study.spec import schema as study_schema
+    from loadgen.lab.study.spec import study_file
     from loadgen.report import to_json
 
-    print(to_json(study_schema.schema()))
+    print(to_json(study_file.schema()))
     return exit_codes.DONE
 
 

@@ -12,15 +12,12 @@ import orjson
 
 from loadgen.errors import BadInput
 from loadgen.lab.audit.published import Published
-from loadgen.lab.importer.arms import Arms
-from loadgen.lab.importer.entries import Entry, Source
+from loadgen.lab.importer.entries import Entry, Source, Unplaced
+from loadgen.lab.importer.placement import Arms, find_workload, load_difference
 from loadgen.lab.importer.restatement import as_printed, requests_sent, restated
-from loadgen.lab.importer.unplaced import Unplaced
-from loadgen.lab.importer.workloads import find_workload, load_difference
 from loadgen.lab.study.execute.facts import IMPORTED
 from loadgen.lab.study.execute.store import Store, kept, locked
-from loadgen.lab.study.execute.trial import INVALID, Failure, Trial, TrialRequest, WorkloadRun, now
-from loadgen.lab.study.execute.workload_findings import Origin
+from loadgen.lab.study.execute.trial import INVALID, Failure, Origin, Trial, TrialRequest, WorkloadRun, now
 from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.lab.study.spec.study import Study
 from loadgen.lab.study.spec.study_file import StudyFile
@@ -98,16 +95,16 @@ def store(folder: Path, file: StudyFile) -> Iterator[Store]:
             finally:
                 Store.remove_empty(folder)
             return
-        with Store.open(folder) as found:
-            if found.facts["source"] != IMPORTED:
+        with Store.open(folder) as existing:
+            if existing.facts["source"] != IMPORTED:
                 raise BadInput(str(folder), "is the store of a study that ran here", "name another folder with --store")
-            if found.facts["study"] != current["study"]:
+            if existing.facts["study"] != current["study"]:
                 raise BadInput(
                     str(folder),
                     "is the store of another study, or the study has changed",
                     "name another folder with --store",
                 )
-            yield found
+            yield existing
 
 
 class Importer:
@@ -123,7 +120,10 @@ class Importer:
     def __init__(
         self, store: Store, arms: Arms, study: Study, as_: tuple[PlannedArm, str | None] | None = None
     ) -> None:
-        self._store, self._arms, self._study, self._as = store, arms, study, as_
+        self._store = store
+        self._arms = arms
+        self._study = study
+        self._as = as_
         self._runs: dict[Numbers, Origin] = {}
         self._filled: dict[tuple[str, str], Origin] = {}  # what has a result already, by `_keys`
         self._failed: set[tuple[str, str]] = set()  # identities, and causes
@@ -151,13 +151,18 @@ class Importer:
         return summary
 
     def _import(self, entry: Entry, source: Source, summary: ImportSummary) -> None:
-        known = self._runs.get(_numbers(as_printed(entry.result))) if entry.result else None
-        if known is not None:
-            same = (known.sha256, known.result) == (source.sha256, entry.number)
-            if same or known.place == str(entry.place):  # a page may grow, and a file may be moved
+        """Import an entry if it is new.
+
+        Raises:
+            Unplaced: No arm or workload matches it.
+        """
+        origin = self._runs.get(_numbers(as_printed(entry.result))) if entry.result else None
+        if origin is not None:
+            same = (origin.sha256, origin.result) == (source.sha256, entry.number)
+            if same or origin.place == str(entry.place):  # a page may grow, and a file may be moved
                 summary.again += 1
             else:
-                summary.lines.append(f"{entry.place}: left out: it has the same numbers as {known.place}")
+                summary.lines.append(f"{entry.place}: left out: it has the same numbers as {origin.place}")
             return
         placed = self._placed(entry, source)
         if entry.result is not None:
@@ -167,7 +172,7 @@ class Importer:
             why = load_difference(entry.result, self._arms.loads[placed.workload])
             load_note = [f"{placed.workload} is another load than the study's: {why}"] if why else []
             trial = self._add_run(placed, entry.result, entry, source, [*placed.notes, *load_note])
-            if why and placed.workload not in self._other_loads:  # said once
+            if why and placed.workload not in self._other_loads:  # printed once for a workload
                 self._other_loads.add(placed.workload)
                 remedy = (
                     "set dataset_rule, or compat, to the page's tool before you compare them with runs of the study"
@@ -184,15 +189,20 @@ class Importer:
         summary.lines.append(f"{entry.place}: {placed.arm.path}, {_shown(trial)}")
 
     def _placed(self, entry: Entry, source: Source) -> Placement:
-        """Find arm and workload of an entry, or raise Unplaced."""
-        workload, notes = None, []
+        """Find arm and workload of an entry.
+
+        Raises:
+            Unplaced: Nothing matches it.
+        """
+        workload = None
+        notes = []
         if self._as is not None and (source.is_part or entry.command is None):
             arm, workload = self._as
         elif entry.command is None:
             raise Unplaced("it has no serving command")
         else:
             # One model that is unknown among known ones is misspelled; a file of unknown ones is about other models.
-            similar = any(self._arms.names_model(each.command) for each in source.entries if each.command)
+            similar = any(self._arms.names_model(other.command) for other in source.entries if other.command)
             arm, note = self._arms.started_by(entry.command, entry.stage, similar_models=similar)
             notes += [note] if note else []
         config = arm.identity
@@ -201,34 +211,33 @@ class Importer:
             arm = self._arms.baseline
         if workload is None and entry.result is not None:
             workload = find_workload(self._arms.loads, entry.result, entry.sent, f"{entry.title} {entry.stage}")
-            notes += self._losses(entry.result, workload)
+            ok = entry.result.get("ok")
+            requests = self._arms.loads[workload].num_prompts or 0
+            if ok is not None and requests_sent(entry.result) is None and ok.value < requests:
+                notes.append(f"{ok.value:g} of the {requests} requests of {workload}; the others count as failed")
         if entry.result is not None and workload is not None:
             notes += self._early_end(entry.result, workload)
         return Placement(arm, config, workload or "", notes)
 
-    def _losses(self, result: Published, workload: str) -> list[str]:
-        ok, wanted = result.get("ok"), self._arms.loads[workload].num_prompts or 0
-        if ok is None or requests_sent(result) is not None or ok.value >= wanted:
-            return []
-        return [f"{ok.value:g} of the {wanted} requests of {workload}; the others count as failed"]
-
     def _early_end(self, result: Published, workload: str) -> list[str]:
-        load, tokens = self._arms.loads[workload], result.per_request()
-        asked = load.random_output_len
-        if load.dataset_name != "random" or not isinstance(asked, int) or tokens is None:
+        load = self._arms.loads[workload]
+        tokens = result.per_request()
+        length = load.random_output_len
+        if load.dataset_name != "random" or not isinstance(length, int) or tokens is None:
             return []
-        if tokens[1] >= ENDED_EARLY * asked:
+        if tokens[1] >= ENDED_EARLY * length:
             return []
         ignored = f", but {workload} ignores EOS in this study" if load.implied().ignore_eos else ""
-        return [f"answers ended early, after {tokens[1]:.1f} of {asked} tokens{ignored}"]
+        return [f"answers ended early, after {tokens[1]:.1f} of {length} tokens{ignored}"]
 
     def _add_run(self, placed: Placement, result: Published, entry: Entry, source: Source, notes: list[str]) -> Trial:
         summary = restated(result, self._arms.loads[placed.workload].num_prompts or 0, source.untrue)
-        own, replicas = summary["loadgen"], placed.arm.spec.replicas
-        wanted = self._servers.get(placed.config, own["servers"] if own["servers"] == replicas else 1)
-        if own["servers"] != wanted:
-            raise Unplaced(f"it has {plural(own['servers'], 'server')}, and {placed.arm.path} has {wanted}")
-        own["provenance"] = {
+        judged = summary["loadgen"]
+        servers = judged["servers"]
+        expected = self._servers.get(placed.config, servers if servers == placed.arm.spec.replicas else 1)
+        if servers != expected:
+            raise Unplaced(f"it has {plural(servers, 'server')}, and {placed.arm.path} has {expected}")
+        judged["provenance"] = {
             "file": source.path,
             "sha256": source.sha256,
             "result": entry.number,
@@ -237,8 +246,10 @@ class Importer:
             "hardware": source.hardware,
             "notes": notes,
         }
-        invalid = Failure(INVALID, "; ".join(own["reasons"]), transient=False) if own["verdict"] == "INVALID" else None
-        return self._add_trial(placed, summary=summary, data=result.data, failure=invalid)
+        failure = None
+        if judged["verdict"] == "INVALID":
+            failure = Failure(INVALID, "; ".join(judged["reasons"]), transient=False)
+        return self._add_trial(placed, summary=summary, data=result.data, failure=failure)
 
     def _add_trial(
         self,
@@ -255,8 +266,13 @@ class Importer:
         runs = {}
         if summary is not None:
             path = folder / f"{placed.workload}.json"
+            data = data or {}
+            judged = data.get("loadgen")
+            if not isinstance(judged, dict):
+                judged = {}
+            whole = {**data, **summary, "loadgen": {**judged, **summary["loadgen"]}}
             with kept(self._store.folder):
-                path.write_bytes(orjson.dumps(_whole(data or {}, summary), option=orjson.OPT_INDENT_2))
+                path.write_bytes(orjson.dumps(whole, option=orjson.OPT_INDENT_2))
             runs[placed.workload] = WorkloadRun(summary, str(path.relative_to(self._store.folder)))
         trial = Trial(
             request=request,
@@ -286,16 +302,13 @@ class Importer:
 
 def _keys(arm: PlannedArm, config: str, workload: str) -> set[tuple[str, str]]:
     """Return what may have one result on a workload: the configuration, and the arm if another's result is its."""
-    return {(each, workload) for each in ({config} if config == arm.identity else {config, arm.path})}
+    if config == arm.identity:
+        return {(config, workload)}
+    return {(config, workload), (arm.path, workload)}
 
 
 def _numbers(printed: Mapping[str, Any]) -> Numbers:
     return frozenset(printed.items())
-
-
-def _whole(data: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
-    own = data.get("loadgen")
-    return {**data, **summary, "loadgen": {**(own if isinstance(own, dict) else {}), **summary["loadgen"]}}
 
 
 def _shown(trial: Trial) -> str:

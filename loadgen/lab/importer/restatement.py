@@ -36,26 +36,32 @@ def findings(result: Published) -> list[Finding]:
 
 def untrue_of_all(results: Iterable[Published]) -> set[str]:
     """Return the latencies that are wrong in all results of a file, because the tool computes something else."""
-    return {metric for each in results for metric in _untrue(findings(each)) if metric in OF_TOOL}
+    untrue: set[str] = set()
+    for result in results:
+        untrue |= _untrue(findings(result)) & OF_TOOL
+    return untrue
 
 
-def restated(result: Published, asked: int, untrue: Set[str] = frozenset()) -> dict[str, Any]:
+def restated(result: Published, requests: int, untrue: Set[str] = frozenset()) -> dict[str, Any]:
     """Convert a result to the summary of a run.
 
+    A throughput that disagrees with the counts and the duration is computed from these. A number that the audit finds
+    inconsistent is null. `loadgen.published` keeps all numbers as printed.
+
     Args:
-        asked: Number of requests, used if the result does not have it.
+        result: The result.
+        requests: Number of requests, used if the result does not have it.
         untrue: Latencies to leave out, as `ttft`.
 
     Returns:
         Scalars by vLLM's names; under `loadgen` the same keys as in a run's summary, and `servers`, their number.
     """
-    # A throughput that disagrees with the counts and the duration is computed from these. A number that the audit finds
-    # inconsistent is null. `loadgen.published` keeps all numbers as printed.
-    wrong, printed = findings(result), as_printed(result)
+    wrong = findings(result)
+    printed = as_printed(result)
     untrue = untrue | _untrue(wrong) | ({"tpot"} if result.tpot_with_first else set())
     completed = int(printed.get("completed", 0))
     sent = requests_sent(result)
-    sent = max(asked, completed) if sent is None else sent
+    sent = max(requests, completed) if sent is None else sent
     summary = {key: value for key, value in result.data.items() if isinstance(value, str | int | float | bool | None)}
     summary |= {"failed": sent - completed} | printed | {"num_prompts": sent, "completed": completed}
     for name in PARTS:
@@ -64,13 +70,21 @@ def restated(result: Published, asked: int, untrue: Set[str] = frozenset()) -> d
             summary[NAMES[name]] = rate.value
     # A mean of whole requests is one of the same zeros as a statistic that is zero.
     untrue |= {_metric(key) for key, value in summary.items() if _is_zero_latency(key, value)} & OF_REQUESTS
-    summary |= {key: None for key, value in summary.items() if _is_untrue(key, value, untrue)}
-    return summary | {"loadgen": _own(result, wrong, summary)}
+    for key, value in summary.items():
+        if key.endswith("_ms"):
+            is_untrue = _is_zero_latency(key, value) or _metric(key) in untrue
+        else:
+            is_untrue = any(NAMES[name] == key for name in untrue & NAMES.keys())
+        if is_untrue:
+            summary[key] = None
+    return summary | {"loadgen": _judged(result, wrong, summary)}
 
 
 def requests_sent(result: Published) -> int | None:
     """Return the number of requests that were sent; None: the result does not have it."""
-    ok, failed, sent = result.get("ok"), result.get("failed"), result.data.get("num_prompts")
+    ok = result.get("ok")
+    failed = result.get("failed")
+    sent = result.data.get("num_prompts")
     completed = int(ok.value) if ok else 0
     if type(sent) is int and sent >= completed:
         return sent
@@ -87,14 +101,15 @@ def as_printed(result: Published) -> dict[str, int | float]:
     }
 
 
-def _own(result: Published, wrong: list[Finding], summary: Mapping[str, Any]) -> dict[str, Any]:
+def _judged(result: Published, wrong: list[Finding], summary: Mapping[str, Any]) -> dict[str, Any]:
     """Return the verdict and checks of a loadgen result; null for other tools."""
-    own, sent = result.data.get("loadgen", {}), summary["num_prompts"]
+    stored = result.data.get("loadgen", {})
+    sent = summary["num_prompts"]
     try:
-        judged = {name: own.get(name) for name in JUDGED} | {
-            "reasons": reasons(from_json_values(own.get("checks") or [], list[Check])),
-            "slo": [{part: row[part] for part in ("limit", "value", "met")} for row in own.get("slo") or ()],
-            "servers": len(own.get("targets") or ()) or 1,
+        judged = {name: stored.get(name) for name in JUDGED} | {
+            "reasons": reasons(from_json_values(stored.get("checks") or [], list[Check])),
+            "slo": [{part: row[part] for part in ("limit", "value", "met")} for row in stored.get("slo") or ()],
+            "servers": len(stored.get("targets") or ()) or 1,
         }
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         problem = f"{result.place} is incomplete ({type(error).__name__}: {error})"
@@ -103,19 +118,16 @@ def _own(result: Published, wrong: list[Finding], summary: Mapping[str, Any]) ->
         "verdict": result.verdict or ("SUSPECT" if wrong else None),
         "reasons": [*judged["reasons"], *map(claim, wrong)],
         "simulated": bool(judged["simulated"]),
-        "error_rate": own.get("error_rate", 1 - summary["completed"] / sent if sent else None),
+        "error_rate": stored.get("error_rate", 1 - summary["completed"] / sent if sent else None),
         "published": as_printed(result),
     }
 
 
 def _untrue(wrong: Iterable[Finding]) -> set[str]:
-    return {part for finding in wrong for part in UNTRUE.get(finding.rule, ())}
-
-
-def _is_untrue(key: str, value: Any, untrue: Set[str]) -> bool:
-    if not key.endswith("_ms"):
-        return key in {NAMES[name] for name in untrue & NAMES.keys()}
-    return _is_zero_latency(key, value) or _metric(key) in untrue
+    metrics: set[str] = set()
+    for finding in wrong:
+        metrics |= {*UNTRUE.get(finding.rule, ())}
+    return metrics
 
 
 def _is_zero_latency(key: str, value: Any) -> bool:

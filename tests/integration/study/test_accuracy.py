@@ -9,8 +9,8 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.engines.sim.http1 import Request, whole
-from loadgen.lab.study.execute import accuracy
-from loadgen.lab.study.execute.accuracy import TOGETHER, answers
+from loadgen.lab.study.execute import accuracy_gate
+from loadgen.lab.study.execute.accuracy_gate import TOGETHER, answers
 from loadgen.lab.study.execute.trial import Answers
 from loadgen.lab.study.spec.questions import Question, sha256
 from tests.helpers.scripted_server import Script, chatting, read_request, serving
@@ -59,7 +59,7 @@ async def test_questions_use_greedy_chat_whatever_the_workload() -> None:
     assert body == {
         "model": "m",
         "messages": [{"role": "user", "content": text}],
-        "max_completion_tokens": accuracy.ANSWER_TOKENS,
+        "max_completion_tokens": accuracy_gate.ANSWER_TOKENS,
         "temperature": 0,
         "seed": 0,
         "chat_template_kwargs": {"enable_thinking": False},

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.lab.importer.arms import Arms
 from loadgen.lab.importer.entries import Source
 from loadgen.lab.importer.importer import Importer, store
+from loadgen.lab.importer.placement import Arms
 from loadgen.lab.study.execute import publications
 from loadgen.lab.study.execute.findings import Verdict
 from loadgen.lab.study.execute.store import Store

@@ -10,7 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.lab.audit.finding import Place
 from loadgen.lab.audit.number import Number
 from loadgen.lab.audit.published import Published
-from loadgen.lab.importer.workloads import load_difference
+from loadgen.lab.importer.placement import load_difference
 from loadgen.lab.study.spec import study_file
 from tests.helpers.imported_files import PAGES, STUDIES, page, take
 

@@ -8,7 +8,7 @@ import pytest
 
 from loadgen.lab.study.execute import disturbance
 from loadgen.lab.study.execute.disturbance import QuietWait, Reading
-from loadgen.lab.study.execute.workload_findings import Disturbance
+from loadgen.lab.study.execute.trial import Disturbance
 from loadgen.metrics.progress import Progress
 from loadgen.util.machine import CpuTimes
 

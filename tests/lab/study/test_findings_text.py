@@ -6,7 +6,7 @@ import pytest
 
 from loadgen.cli import exit_codes
 from loadgen.lab.commands import study_runs
-from loadgen.lab.commands.study_view import StudyLines, study_time_left
+from loadgen.lab.commands.study_runs import StudyLines, study_time_left
 from loadgen.lab.study.execute.trial import Answers, Failure, TrialRequest
 from loadgen.lab.study.execute.walk import Walk
 from loadgen.lab.study.plan.plan import CONFIRMATION

@@ -14,7 +14,7 @@ from tests.helpers.html_page import Page
 from tests.helpers.source import ROOT
 from tests.helpers.study_reports import found, written
 
-GOLDEN = ROOT / "tests" / "tuning" / "golden"
+GOLDEN = ROOT / "tests" / "lab" / "study" / "golden"
 
 
 @pytest.fixture(scope="module")

@@ -16,10 +16,10 @@ from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.lab.study.execute.findings import Verdict
-from loadgen.lab.study.execute.goodput import search_goodput
-from loadgen.lab.study.execute.workload_findings import Goodput
+from loadgen.lab.study.execute.score import search_goodput
+from loadgen.lab.study.execute.trial import Goodput
+from loadgen.lab.study.plan.estimate import Effort
 from loadgen.lab.study.plan.planner import plan
-from loadgen.lab.study.spec.search_effort import Effort
 from loadgen.metrics.progress import Progress
 from loadgen.report.result.fields import from_json_values, to_json_values
 from loadgen.runner.run_result import Result

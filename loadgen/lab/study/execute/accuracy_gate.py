@@ -1,14 +1,37 @@
-"""The accuracy gate: rejects an arm that answers significantly fewer questions right than the baseline."""
+"""The accuracy gate: rejects an arm that answers significantly fewer questions right than the baseline.
 
-from collections.abc import Iterable
+`answers` asks a running server the questions, whose answers are known.
+"""
 
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+
+from loadgen.config.settings import RunSettings
+from loadgen.errors import Unreachable
 from loadgen.lab.study.execute.trial import Answers, Trial, TrialRequest, first_answers
 from loadgen.lab.study.plan.plan import NOISE
 from loadgen.lab.study.spec.arm_spec import ArmSpec, baseline
+from loadgen.lab.study.spec.questions import Question, sha256
 from loadgen.lab.study.spec.study import Study
 from loadgen.stats import hypothesis_tests
+from loadgen.util import http_client
 from loadgen.util.number_format import percent
+from loadgen.util.redaction import Redaction
+from loadgen.workload import endpoints
+from loadgen.workload.chat_template.template_tokens import template_options
+from loadgen.workload.target import Target
 
+TOGETHER = 8  # questions in flight
+ANSWER_TOKENS = 2048  # at most, thinking included
+CHAT = "openai-chat"
+ANSWER_S = 120.0
+MAX_FAILED = 0.05  # share of the questions that may get no answer; they count as wrong
+MAX_EXAMPLES = 5  # of wrong answers that are kept
+MAX_CHARACTERS = 200  # that are kept of each
+PROMPT = "{}\n\nGive the answer alone on the last line."
 # Knobs that only distribute and schedule the same work; any other change may change what is computed.
 EXACT = {
     "served_name",
@@ -37,11 +60,19 @@ def lossy(arm: ArmSpec, base: ArmSpec) -> bool:
 
 
 def asks_questions(request: TrialRequest, arm: ArmSpec, study: Study, trials: Iterable[Trial]) -> bool:
-    """Return whether a start asks the questions: once for the baseline, and once in each step for a lossy arm."""
+    """Return whether a start asks the questions: once for the baseline, and once in each step for a lossy arm.
+
+    Args:
+        request: The start.
+        arm: Its arm.
+        study: The study.
+        trials: All trials so far.
+    """
     if study.objective.accuracy is None or not (request.step == NOISE or lossy(arm, baseline(study))):
         return False
     place = request.step, request.arm
-    return first_answers(each for each in trials if (each.request.step, each.request.arm) == place) is None
+    earlier = (trial for trial in trials if (trial.request.step, trial.request.arm) == place)
+    return first_answers(earlier) is None
 
 
 class AccuracyGate:
@@ -57,7 +88,9 @@ class AccuracyGate:
     """
 
     def __init__(self, study: Study, base_answers: Answers | None) -> None:
-        self._accuracy, self._base, self._base_answers = study.objective.accuracy, baseline(study), base_answers
+        self._accuracy = study.objective.accuracy
+        self._base = baseline(study)
+        self._base_answers = base_answers
         self._chance = 1 - study.decision.confidence
 
     def baseline_unusable_reason(self, answers: Answers | None) -> str:
@@ -71,12 +104,17 @@ class AccuracyGate:
         remedy = "give questions that it answers, or leave accuracy out"
         if answers.trouble:
             return f"{answers.trouble}; {remedy}"
-        right, count = sum(answers.right), len(answers.right)
+        right = answers.right.count(True)
+        count = len(answers.right)
         few = right < hypothesis_tests.min_significant_losses(self._chance)
         return f"it answers {right} of {count} questions right, too few to detect a loss; {remedy}" if few else ""
 
     def judge(self, arm: ArmSpec, trials: Iterable[Trial]) -> tuple[bool, str]:
         """Judge the answers of an arm.
+
+        Args:
+            arm: The arm.
+            trials: Its starts; the first one with answers counts.
 
         Returns:
             Whether the arm is rejected, and a remark about its answers; empty if it cannot have changed them.
@@ -87,17 +125,94 @@ class AccuracyGate:
         if answers is None or answers.trouble:
             return True, "it did not answer the questions" if answers is None else f"it: {answers.trouble}"
         assert self._base_answers is not None  # without usable answers of the baseline no arm is started
-        return self._compare(answers, self._base_answers, self._accuracy.max_loss)
-
-    def _compare(self, found: Answers, base: Answers, most: float) -> tuple[bool, str]:
-        count, knew, least = len(base.right), sum(base.right), hypothesis_tests.min_significant_losses(self._chance)
-        if found.questions != base.questions:
+        base = self._base_answers
+        if answers.questions != base.questions:
             return True, "its questions differ from the baseline's"
-        lost = sum(before and not now for before, now in zip(base.right, found.right, strict=True))
-        won = sum(now and not before for before, now in zip(base.right, found.right, strict=True))
-        counts = f"answers {sum(found.right)} of {count} questions right, the baseline {knew}"
-        loss, chance = (lost - won) / count, hypothesis_tests.mcnemar_one_sided_p(lost, won)
-        if loss > most and chance <= self._chance:
+        max_loss = self._accuracy.max_loss
+        count = len(base.right)
+        pairs = list(zip(base.right, answers.right, strict=True))
+        lost = pairs.count((True, False))
+        won = pairs.count((False, True))
+        counts = (
+            f"answers {answers.right.count(True)} of {count} questions right, the baseline {base.right.count(True)}"
+        )
+        loss = (lost - won) / count
+        chance = hypothesis_tests.mcnemar_one_sided_p(lost, won)
+        if loss > max_loss and chance <= self._chance:
             p_value = f"chance alone loses as much in {percent(chance, 1)} of cases"
-            return True, f"{counts}: a loss of {percent(loss, 1)}, at most {percent(most, 1)} is allowed; {p_value}"
-        return False, f"{counts}; a loss below {percent(max(most, least / count), 1)} may go undetected"
+            return True, f"{counts}: a loss of {percent(loss, 1)}, at most {percent(max_loss, 1)} is allowed; {p_value}"
+        undetected = max(max_loss, hypothesis_tests.min_significant_losses(self._chance) / count)
+        return False, f"{counts}; a loss below {percent(undetected, 1)} may go undetected"
+
+
+async def answers(settings: RunSettings, model: str, questions: Sequence[Question]) -> Answers:
+    """Ask a running server over its chat endpoint, with greedy sampling; of several servers the first.
+
+    Settings of sampling and of lengths are ignored, so that all arms are asked in the same way. Options of the chat
+    template (`chat_template_kwargs` in `extra_body`) are kept.
+
+    Args:
+        settings: Settings of a run of any workload, with the server.
+        model: Name of the model in requests.
+        questions: The questions.
+    """
+    path = settings.endpoint if endpoints.name_of(settings) == CHAT else None
+    chat = settings.replace(backend=CHAT, endpoint=path)
+    target = Target.from_settings(chat, model)
+    slots = asyncio.Semaphore(TOGETHER)
+    failures: list[str] = []
+    max_failed = int(MAX_FAILED * len(questions))
+
+    async def ask(question: Question) -> str | None:
+        async with slots:
+            if len(failures) > max_failed:  # the answers are unusable already
+                return None
+            try:
+                return await _reply(target, question)
+            except Unreachable as error:
+                failures.append(str(error))
+                return None
+
+    replies = await asyncio.gather(*map(ask, questions))
+    right = tuple(
+        reply is not None and question.right(reply) for question, reply in zip(questions, replies, strict=True)
+    )
+    public = Redaction(target.headers)
+    wrong = [
+        {"question": question.text, "answer": question.answers[0], "said": public(reply)[-MAX_CHARACTERS:]}
+        for question, reply, is_right in zip(questions, replies, right, strict=True)
+        if reply is not None and not is_right
+    ]
+    trouble = ""
+    if len(failures) > max_failed:
+        trouble = f"of {len(questions)} questions {len(failures)} or more got no answer: {public(failures[0])}"
+    return Answers(sha256(questions), right, tuple(wrong[:MAX_EXAMPLES]), trouble)
+
+
+async def _reply(target: Target, question: Question) -> str:
+    """Return the server's reply; empty if it has only thinking.
+
+    Raises:
+        Unreachable: No reply, or not one of a chat.
+    """
+    body = {
+        "model": target.model,
+        "messages": [{"role": "user", "content": PROMPT.format(question.text)}],
+        "max_completion_tokens": ANSWER_TOKENS,
+        "temperature": 0,
+        "seed": 0,
+    }
+    reply = await http_client.send_json(
+        target.url,
+        orjson.dumps(body | template_options(target.fields)),
+        headers=target.headers,
+        verify_tls=target.verify_tls,
+        timeout_s=ANSWER_S,
+    )
+    data: Any = reply.json() if reply.status == 200 else None
+    try:
+        content = data["choices"][0]["message"]["content"]
+    except (KeyError, IndexError, TypeError):
+        text = " ".join(reply.body[:MAX_CHARACTERS].decode(errors="replace").split())
+        raise Unreachable(f"{target.url} answers {reply.status}: {text}") from None
+    return content if isinstance(content, str) else ""

@@ -1,15 +1,89 @@
-"""The result of an arm in a step, and what it achieved on each workload."""
+"""The result of an arm in a step, what it achieved on each workload, and its difference from the reference."""
 
+import itertools
+import json
+import math
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Any
 
-from loadgen.lab.study.execute.difference import Difference
 from loadgen.lab.study.execute.trial import Trial, WorkloadRun
 from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.stats.group_sequential import Comparison
+from loadgen.util.number_format import signed
+
+BOUNDED_BY_LOAD = "max_seqs"  # a value above the number of requests in flight has no effect
+
+
+class Unbounded(StrEnum):
+    """Why a difference has no bounds."""
+
+    SINGLE_RUNS = "single runs"
+    FEW_BLOCKS = "too few blocks for bounds"
+    DISTURBED = "too few undisturbed starts for bounds"
+    APART = "not measured in the same blocks"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The difference of a value from the reference's, as a share of the latter.
+
+    Attributes:
+        share: Difference of the unrounded values.
+        low: Lower bound at the study's confidence; None: unknown.
+        high: Upper bound at the study's confidence; None: unknown.
+        more_is_better: Whether an increase is a gain.
+        unbounded: Why there are no bounds; None: there are some.
+        other_work: How the work of the two differed; empty: they did the same.
+    """
+
+    share: float
+    low: float | None
+    high: float | None
+    more_is_better: bool
+    unbounded: Unbounded | None = None
+    other_work: str = ""
+
+    @classmethod
+    def from_comparison(cls, comparison: Comparison, *, more_is_better: bool) -> "Difference | None":
+        """Convert a comparison of gains; None if it has no blocks."""
+        if not comparison.blocks:
+            return None
+        change = comparison if more_is_better else comparison.inverted
+        low = change.low if change.low > -1.0 else None
+        high = change.high if math.isfinite(change.high) else None
+        # A comparison in blocks has bounds, unless its blocks were disturbed too often.
+        unbounded = Unbounded.DISTURBED if low is None and high is None else None
+        return cls(change.effect, low, high, more_is_better, unbounded)
+
+    @classmethod
+    def without_bounds(cls, value: float, other: float, why: Unbounded, *, more_is_better: bool) -> "Difference":
+        """Compare values that have no bounds, and say why."""
+        return cls(value / other - 1, None, None, more_is_better, why)
+
+    @property
+    def direction(self) -> int:
+        """1 for a gain, -1 for a loss, 0 if it may be either; without bounds only single runs of the same work tell."""
+        is_single = self.unbounded is Unbounded.SINGLE_RUNS and not self.other_work
+        low, high = (self.share, self.share) if is_single else (self.low, self.high)
+        if low is not None and low > 0:
+            return 1 if self.more_is_better else -1
+        if high is not None and high < 0:
+            return -1 if self.more_is_better else 1
+        return 0
+
+    def bounds(self, digits: int) -> str:
+        """Return the bounds in words: "+1.0% to +2.0%"."""
+        low, high = ("..." if bound is None else signed(bound, digits) for bound in (self.low, self.high))
+        bounds = self.unbounded or f"{low} to {high}"
+        return f"{bounds}; {self.other_work}" if self.other_work else bounds
+
+    def text(self, digits: int = 2) -> str:
+        """Return difference and bounds: "+1.50% (+1.00% to +2.00%)"."""
+        return f"{signed(self.share, digits)} ({self.bounds(digits)})"
 
 
 class Verdict(StrEnum):
@@ -65,8 +139,11 @@ class WorkloadResult:
     def answer_tokens(self) -> float | None:
         """Mean number of tokens of an answer that succeeded; None if no run tells it."""
         counts = [(run.summary.get("total_output_tokens"), run.summary["completed"]) for run in self.runs.values()]
-        known = [(tokens, answers) for tokens, answers in counts if tokens is not None and answers]
-        return sum(tokens for tokens, _ in known) / sum(answers for _, answers in known) if known else None
+        pairs = [(tokens, answers) for tokens, answers in counts if tokens is not None and answers]
+        if not pairs:
+            return None
+        mean: float = sum(tokens for tokens, _ in pairs) / sum(answers for _, answers in pairs)
+        return mean
 
     def mean(self, name: str) -> float | None:
         """Return the arithmetic mean of a positive number of the summaries; None if no run has it."""
@@ -88,7 +165,7 @@ class ArmResult:
         misses: Number of starts that missed a limit of the study.
         comparison: Comparison with the reference; None if there is none.
         notes: Further remarks by their subject: answers, bound.
-        workloads: Result on each workload; filled by `loadgen.lab.study.execute.workload_results`.
+        workloads: Result on each workload; filled by `loadgen.lab.study.execute.findings`.
     """
 
     planned: PlannedArm
@@ -110,13 +187,14 @@ class ArmResult:
     @property
     def published(self) -> bool:
         """Whether others measured it, each workload in a single run."""
-        return any(run.findings.published for trial in self.trials for run in trial.runs.values())
+        runs = itertools.chain.from_iterable(trial.runs.values() for trial in self.trials)
+        return any(run.findings.published for run in runs)
 
     @property
     def repeated(self) -> int:
         """Number of starts that ran and do not count, because others disturbed them."""
-        ran = sum(trial.failure is None for trial in self.trials)
-        return ran - len(self.counted) if self.counted else 0
+        ran = [trial for trial in self.trials if trial.failure is None]
+        return len(ran) - len(self.counted) if self.counted else 0
 
     @property
     def undecided(self) -> bool:
@@ -138,5 +216,37 @@ class ArmResult:
 
 def positive_values(runs: Iterable[WorkloadRun], name: str) -> list[float]:
     """Return the positive values of a number in the summaries of runs."""
-    found = (run.summary.get(name) for run in runs)
-    return [float(value) for value in found if isinstance(value, int | float) and value > 0]
+    numbers = (run.summary.get(name) for run in runs)
+    return [float(number) for number in numbers if isinstance(number, int | float) and number > 0]
+
+
+def same_config(arm: ArmResult, other: ArmResult, names: Mapping[str, str], in_flight: float) -> bool:
+    """Return whether the servers of two arms report the same value of every knob in which the arms differ.
+
+    Args:
+        arm: An arm with a trial.
+        other: Another.
+        names: The engine's own flag of each knob.
+        in_flight: Maximum number of requests in flight.
+    """
+    spec = arm.planned.spec
+    other_spec = other.planned.spec
+    for part in ("engine", "model", "raw", "env", "replicas", "devices"):
+        if getattr(spec, part) != getattr(other_spec, part):
+            return False
+    knobs = {*spec.knobs, *other_spec.knobs}
+    differing = [knob for knob in knobs if _text(spec.knobs.get(knob)) != _text(other_spec.knobs.get(knob))]
+    for knob in differing:
+        name = names.get(knob, knob).lstrip("-").replace("-", "_")
+        values: list[Any] = [(result.trials[-1].server_config or {}).get(name) for result in (arm, other)]
+        if any(value is None for value in values):
+            return False
+        if knob == BOUNDED_BY_LOAD and all(isinstance(value, int | float) for value in values):
+            values = [min(value, in_flight) for value in values]
+        if _text(values[0]) != _text(values[1]):
+            return False
+    return bool(differing)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)

@@ -1,20 +1,29 @@
-"""Runs a study in its store, from wherever it stands there, and reads the findings back from a store."""
+"""Runs a study in its store, from wherever it stands there, and reads the findings back from a store.
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+A study with rounds starts the servers of a block side by side: they stay up together, and their runs take turns. What
+disturbs the machine for longer than a run disturbs all arms alike, so that fewer fresh starts show an effect. Each
+round has prompts of its own, the same for all arms. If a run was disturbed, its round is set aside and another follows.
+"""
+
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Protocol
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, EngineError
 from loadgen.lab.study.execute import facts
 from loadgen.lab.study.execute.accuracy_gate import asks_questions
+from loadgen.lab.study.execute.disturbance import MAX_DISTURBED
 from loadgen.lab.study.execute.findings import BUDGET, NOT_YET, Findings
 from loadgen.lab.study.execute.publications import published_findings
-from loadgen.lab.study.execute.side_by_side import SideBySide, Start
 from loadgen.lab.study.execute.store import Store, locked
-from loadgen.lab.study.execute.trial import Trial, TrialRequest, now
-from loadgen.lab.study.execute.trial_runner import TrialRunner
+from loadgen.lab.study.execute.trial import Disturbance, Trial, TrialRequest, WorkloadRun, now
+from loadgen.lab.study.execute.trial_runner import OnProgress, TrialRunner, crash, flush
 from loadgen.lab.study.execute.walk import Walk
 from loadgen.lab.study.plan.estimate import UsualStart
 from loadgen.lab.study.plan.plan import PlannedArm
@@ -23,6 +32,10 @@ from loadgen.lab.study.spec.strict_model import convert
 from loadgen.lab.study.spec.study import Study
 from loadgen.lab.study.spec.study_file import StudyFile
 from loadgen.metrics.progress import Progress
+from loadgen.report.result.fields import to_json_values
+from loadgen.runner.start_engine import EngineSession
+
+THROUGHPUT = "total_token_throughput"
 
 
 class View(Protocol):
@@ -43,6 +56,12 @@ async def conduct(file: StudyFile, folder: Path, usual_s: UsualStart, view: View
 
     A cancelled call stops the engine; the next call goes on from the store.
 
+    Args:
+        file: The study.
+        folder: Folder of the store, created if there is none.
+        usual_s: Returns how long servers have taken to start on this machine.
+        view: Display of the progress.
+
     Raises:
         BadInput: The study cannot run here, or not in this store.
         EngineError: An engine could not be stopped, so nothing more can be measured.
@@ -50,17 +69,19 @@ async def conduct(file: StudyFile, folder: Path, usual_s: UsualStart, view: View
     with file.named():
         planner = Planner(file.study, usual_s)
         with _store(file, planner, folder) as store:
-            walk, known = Walk(file.study, planner), store.trials()
+            walk = Walk(file.study, planner)
+            trials = store.trials()
             store.give_up_running()
-            spent_s = _replay(walk, known, same=store.folder)
+            spent_s = _replay(walk, trials, same=store.folder)
             runner = TrialRunner(file.study, planner, store.folder)
             run_next = _run_block if file.study.decision.rounds > 1 else _run_start
             while (request := walk.request) is not None and spent_s < limit_s(file.study):
-                if request not in known:
-                    known |= {trial.request: trial for trial in await run_next(walk, store, runner, view)}
-                spent_s += known[request].seconds
-                walk.add(known[request])
-                view.end(walk, known[request])
+                if request not in trials:
+                    trials |= {trial.request: trial for trial in await run_next(walk, store, runner, view)}
+                trial = trials[request]
+                spent_s += trial.seconds
+                walk.add(trial)
+                view.end(walk, trial)
             return walk.found(BUDGET)
 
 
@@ -73,9 +94,11 @@ async def _run_start(walk: Walk, store: Store, runner: TrialRunner, view: View) 
 
 
 async def _run_block(walk: Walk, store: Store, runner: TrialRunner, view: View) -> list[Trial]:
-    known, numbers, starts = store.trials(), [], []
+    ended = store.trials()
+    numbers = []
+    starts = []
     for request, arm in walk.block:
-        if request not in known:
+        if request not in ended:
             number, folder, asks = _begin(walk, store, view, request, arm)
             numbers.append(number)
             trial = runner.begun(request, arm, folder)
@@ -98,32 +121,35 @@ def _named(view: View, arm: str, workload: str, progress: Progress) -> None:
 
 
 def load_findings(store: Store) -> tuple[Findings, Mapping[str, Any]]:
-    """Return a study's findings and facts from its store alone; its engines need not be installed."""
-    known = store.facts
-    study = convert(known["study"], Study)
-    if known["source"] == facts.IMPORTED:
-        return published_findings(study, store.trials().values()), known
-    walk = Walk(study, Planner(_with_builds(study, known["builds"])))
+    """Return a study's findings and facts from its store alone; its engines need not be installed.
+
+    Raises:
+        BadInput: The store cannot be read.
+    """
+    from msgspec.structs import replace as replace_fields  # slow to import
+
+    stored = store.facts
+    study = convert(stored["study"], Study)
+    if stored["source"] == facts.IMPORTED:
+        return published_findings(study, store.trials().values()), stored
+    builds = stored["builds"]
+    bases = study.engines
+    engines = {name: replace_fields(base, version=base.version or builds.get(name)) for name, base in bases.items()}
+    walk = Walk(study, Planner(replace_fields(study, engines=engines)))
     spent_s = _replay(walk, store.trials())
-    return walk.found(BUDGET if spent_s >= limit_s(study) else NOT_YET), known
+    return walk.found(BUDGET if spent_s >= limit_s(study) else NOT_YET), stored
 
 
 def limit_s(study: Study) -> float:
     """Return the maximum time of all starts in seconds; infinite without a budget."""
-    budget, devices = study.budget, study.hardware.devices
+    budget = study.budget
+    devices = study.hardware.devices
     limits = [float("inf")]
     if budget.hours is not None:
         limits.append(budget.hours * 3600)
     if budget.gpu_hours is not None and devices:
         limits.append(budget.gpu_hours * 3600 / devices)
     return min(limits)
-
-
-def _with_builds(study: Study, builds: Mapping[str, str | None]) -> Study:
-    from msgspec.structs import replace  # slow to import
-
-    engines = {name: replace(base, version=base.version or builds.get(name)) for name, base in study.engines.items()}
-    return replace(study, engines=engines)
 
 
 def _replay(walk: Walk, trials: Mapping[TrialRequest, Trial], *, same: Path | None = None) -> float:
@@ -164,3 +190,141 @@ def _store(file: StudyFile, planner: Planner, folder: Path) -> Iterator[Store]:
             for name in ("study", "text"):  # parts of them may change
                 store.note(name, now_facts[name])
             yield store
+
+
+@dataclass
+class Start:
+    """A start in a block.
+
+    Attributes:
+        arm: Its arm.
+        trial: Its outcome so far.
+        folder: Folder for its files.
+        on_progress: Called a few times a second with the name of the workload and the progress.
+        asks: Whether it asks the questions of the accuracy gate too.
+        runs: Its runs of the deciding workload, one for each round.
+    """
+
+    arm: PlannedArm
+    trial: Trial
+    folder: Path
+    on_progress: OnProgress
+    asks: bool
+    runs: list[WorkloadRun] = field(default_factory=list)
+
+
+class SideBySide:
+    """Runs blocks of starts.
+
+    Args:
+        study: The study.
+        runner: The runner of its trials.
+    """
+
+    def __init__(self, study: Study, runner: TrialRunner) -> None:
+        self._study = study
+        self._runner = runner
+        self._workload = study.objective.workload
+
+    async def run_block(self, starts: Sequence[Start]) -> list[Trial]:
+        """Start the arms of a block, run the deciding workload in rounds, and stop them.
+
+        Further workloads, and questions, follow in a start of their own.
+
+        Raises:
+            EngineError, BadInput, NotKept: As `TrialRunner.run_trial` does.
+        """
+        since_s = time.monotonic()
+        await self._runner.wait_for_quiet(partial(starts[0].on_progress, ""))
+        async with AsyncExitStack() as stack:
+            sessions: dict[str, EngineSession] = {}
+            for start in starts:
+                tell = partial(start.on_progress, "")
+                try:
+                    engines, ready_s = await stack.enter_async_context(
+                        self._runner.engines(start.trial.request, start.arm, start.folder, tell)
+                    )
+                except EngineError as error:
+                    start.trial = replace(start.trial, failure=crash(error))
+                    continue
+                sessions[start.arm.name] = engines
+                trial = replace(start.trial, ready_s=ready_s)
+                start.trial = await self._runner.with_server_config(trial, engines, start.folder)
+            await self._run_rounds(starts, sessions)
+        for start in starts:
+            others = [tuple(name for name in names if name != self._workload) for names in start.arm.batches]
+            batches = [names for names in others if names]
+            if not batches and start.asks:
+                batches = [()]
+            if start.trial.failure is None:
+                start.trial = await self._runner.run_batches(
+                    start.trial, start.arm, batches, start.folder, start.on_progress, asks=start.asks
+                )
+        seconds = (time.monotonic() - since_s) / len(starts)
+        return [replace(start.trial, seconds=seconds) for start in starts]
+
+    async def _run_rounds(self, starts: Sequence[Start], sessions: Mapping[str, EngineSession]) -> None:
+        rounds = self._study.decision.rounds
+        excess: list[float] = []  # of each round; above 1 it was disturbed
+        while len(excess) < rounds + MAX_DISTURBED and len([part for part in excess if part <= 1]) < rounds:
+            going = [start for start in starts if start.trial.failure is None]
+            if not going:
+                return
+            if excess:
+                is_quiet = await self._runner.wait_for_quiet(partial(going[0].on_progress, ""))
+                if not is_quiet and len(excess) >= rounds:
+                    break  # further rounds would be disturbed, too
+            random.Random(f"{self._study.decision.seed} {starts[0].trial.request} {len(excess)}").shuffle(going)
+            for start in going:
+                await self._run_one(start, sessions, len(excess))
+            ran = [start.runs[-1] for start in going if start.trial.failure is None]
+            excess.append(max((_disturbance(run).excess for run in ran), default=0.0))
+        order = sorted(range(len(excess)), key=lambda number: (max(1.0, excess[number]), number))
+        for start in starts:
+            if start.trial.failure is None:
+                run = combined([start.runs[number] for number in sorted(order[:rounds])])
+                start.trial = replace(start.trial, runs={self._workload: run})
+
+    async def _run_one(self, start: Start, sessions: Mapping[str, EngineSession], number: int) -> None:
+        engines = sessions[start.arm.name]
+        foreign: list[int] = []
+        for name, session in sessions.items():
+            if name != start.arm.name:
+                foreign += [process.pid for process in session.processes]
+        if number:
+            await flush(engines)
+        run, failure = await self._runner.run_workload(
+            engines,
+            start.arm,
+            self._workload,
+            start.folder / (f"{self._workload}-{number + 1}" if number else self._workload),
+            start.on_progress,
+            round_=number,
+            foreign=foreign,
+        )
+        start.runs.append(run)
+        if failure is not None:
+            start.trial = replace(start.trial, runs={self._workload: run}, failure=failure)
+
+
+def combined(rounds: Sequence[WorkloadRun]) -> WorkloadRun:
+    """Return the rounds of a start as one run: the numbers of the middle one, and under `loadgen` all of them.
+
+    Its disturbance is the mean of the rounds', which were repeated already.
+    """
+    disturbances = [_disturbance(run) for run in rounds]
+    ranked = sorted(rounds, key=lambda run: run.summary.get(THROUGHPUT) or 0.0)
+    middle = ranked[(len(ranked) - 1) // 2]
+    parts = ("others_cores", "stolen_share", "client_error")
+    means = {name: fmean(getattr(part, name) or 0.0 for part in disturbances) for name in parts}
+    mean = Disturbance(**means, cores=disturbances[0].cores, quiet=False)
+    judged = {
+        **middle.summary["loadgen"],
+        "disturbance": to_json_values(mean),
+        "rounds": [{"summary": dict(run.summary), "path": run.path} for run in rounds],
+    }
+    return replace(middle, summary={**middle.summary, "loadgen": judged})
+
+
+def _disturbance(run: WorkloadRun) -> Disturbance:
+    return run.findings.disturbance or Disturbance()

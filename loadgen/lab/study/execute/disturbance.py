@@ -1,19 +1,25 @@
-"""How much others disturb the machine, measured by CPU times, and the wait for a quiet machine."""
+"""How much others disturb the machine, measured by CPU times, and the wait for a quiet machine.
+
+`attempts` repeats a start that failed for a reason that may pass, or that others disturbed.
+"""
 
 import asyncio
+import itertools
 import os
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, replace
 from typing import Self
 
 from loadgen.engines.launch.processes import descendants
-from loadgen.lab.study.execute.workload_findings import Disturbance
+from loadgen.lab.study.execute.trial import Disturbance, Trial, TrialRequest
 from loadgen.metrics.progress import Progress
 from loadgen.report.result import RunResult
 from loadgen.util import machine
 from loadgen.util.machine import CpuTimes
 
+MAX_FAILURES = 2  # for a transient reason
+MAX_DISTURBED = 3  # starts that are set aside because others disturbed them
 QUIET_S = 2.0  # for which the machine must have been quiet when a start begins
 POLL_S = 0.5
 PHASE = "busy"  # of the progress while a quiet machine is waited for
@@ -21,7 +27,12 @@ PHASE = "busy"  # of the progress while a quiet machine is waited for
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """CPU times of the machine, and of this process with all processes that it has started."""
+    """CPU times of the machine, and of this process with all processes that it has started.
+
+    Attributes:
+        times: CPU times of the machine.
+        family_s: CPU time of this process and of those that it has started, seconds.
+    """
 
     times: CpuTimes
     family_s: float
@@ -33,11 +44,11 @@ class Reading:
         Args:
             foreign: Ids of processes of ours that count as others, with their descendants.
         """
-        own = {pid: machine.process_cpu_s(pid, waited=True) for pid in descendants(os.getpid())}
+        family = {pid: machine.process_cpu_s(pid, waited=True) for pid in descendants(os.getpid())}
         for parent in foreign:
             for pid in (parent, *descendants(parent)):
-                own.pop(pid, None)
-        return cls(CpuTimes.now(), sum(own.values()) + sum(os.times()[2:4]))
+                family.pop(pid, None)
+        return cls(CpuTimes.now(), sum(family.values()) + sum(os.times()[2:4]))
 
     def disturbance(self, since: Self, *, client_error: float | None = None, quiet: bool = True) -> Disturbance:
         """Return what others did between an earlier reading and this one.
@@ -75,7 +86,9 @@ class QuietWait:
     """
 
     def __init__(self, max_wait_s: float, read: Callable[[], Reading] = Reading.now) -> None:
-        self._read, self._max_wait_s, self._patience_s = read, max_wait_s, max_wait_s
+        self._read = read
+        self._max_wait_s = max_wait_s
+        self._patience_s = max_wait_s
         self._readings: deque[Reading] = deque()
 
     def note(self) -> Reading:
@@ -96,7 +109,8 @@ class QuietWait:
             return False
         began = self.note()
         while True:
-            now, first = self.note(), self._readings[0]
+            now = self.note()
+            first = self._readings[0]
             waited_s = now.times.at_s - began.times.at_s
             if now.times.at_s - first.times.at_s >= QUIET_S:
                 others = now.disturbance(first)
@@ -108,3 +122,41 @@ class QuietWait:
                 self._patience_s = max(QUIET_S, self._patience_s / 2)
                 return False
             await asyncio.sleep(POLL_S)
+
+
+def attempts(
+    request: TrialRequest, workload: str, on_end: Callable[[Trial], None]
+) -> Generator[TrialRequest, Trial, Trial]:
+    """Yield a start until it counts; returns the trial that counts, or that failed for good.
+
+    A start that was disturbed is set aside if the machine was quiet when it began: there may be a quiet moment again.
+    If all are disturbed, the one that was disturbed least counts.
+
+    Args:
+        request: The start.
+        workload: The workload that decides.
+        on_end: Called with each trial.
+    """
+    disturbed: list[Trial] = []
+    failures = 0
+    for attempt in itertools.count():
+        trial = yield replace(request, attempt=attempt)
+        on_end(trial)
+        if trial.failure is not None:
+            failures += 1
+            if failures == MAX_FAILURES or not trial.failure.transient:
+                return trial
+            continue
+        cause = disturbance(trial, workload)
+        if not cause.disturbed:
+            return trial
+        disturbed.append(trial)
+        if not cause.quiet or len(disturbed) > MAX_DISTURBED:
+            break
+    return min(disturbed, key=lambda start: disturbance(start, workload).excess)
+
+
+def disturbance(trial: Trial, workload: str) -> Disturbance:
+    """Return what disturbed the deciding workload of a trial; nothing if it is unknown."""
+    run = trial.runs.get(workload)
+    return (run.findings.disturbance if run else None) or Disturbance()

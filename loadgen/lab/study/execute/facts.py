@@ -1,21 +1,25 @@
-"""Facts of a study that its results depend on: recorded when it begins, and checked before it goes on."""
+"""Facts of a study that its results depend on: recorded when it begins, and checked before it goes on.
+
+`Accelerators` are those of this machine, compared with the hardware that the study names.
+"""
 
 import logging
 import platform
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from loadgen.config.target import SIMULATOR
 from loadgen.errors import BadInput
-from loadgen.lab.study.execute import joint_search
-from loadgen.lab.study.execute.hardware import Accelerators
+from loadgen.lab.study.execute import walk
 from loadgen.lab.study.plan.planner import Planner
 from loadgen.lab.study.spec import questions
 from loadgen.lab.study.spec.stages import Joint
 from loadgen.lab.study.spec.strict_model import At, AtFault
-from loadgen.lab.study.spec.study import Study
-from loadgen.util import machine
+from loadgen.lab.study.spec.study import Hardware, Study
+from loadgen.util import accelerators, machine
 from loadgen.util.packages import find
 from loadgen.version import __version__
 from loadgen.workload.datasets import rules
@@ -23,8 +27,16 @@ from loadgen.workload.files import cache
 
 logger = logging.getLogger("loadgen")
 
+NVML = "NVML"
+NPU_SMI = "npu-smi"
+# Words of a name that do not tell the model: memory, its kind, the form of the board, numbers of devices.
+NO_MODEL = re.compile(r"\d+x|x\d+|\d{1,2}|\d+(gb|gib|g)|hbm\d\w*|sxm\d*|pcie\d*")
+MEMORY = re.compile(r"(\d+) ?gi?b\b")
+FORM = re.compile(r"sxm|pcie|nvl")
 LOCAL = ("/", "./", "../", "~")  # beginnings of a path, in contrast to a hub name
-RUN, IMPORTED = "run", "import"  # source of the trials in a store
+# Sources of the trials in a store.
+RUN = "run"
+IMPORTED = "import"
 GROUNDS = ("host", "builds", "data", "questions")
 # Names for readers: of facts and their parts, and of the parts of each data set.
 _NAMES: dict[At, str] = {
@@ -43,8 +55,25 @@ _OF_DATA = {"path": "file", "bytes": "bytes", "sha256": "SHA-256"}
 
 
 def gather(study: Study, planner: Planner, text: str) -> dict[str, Any]:
-    """Return the current facts as JSON; BadInput if the questions of its gate cannot be read."""
-    accelerators, described, gate = Accelerators.found(), machine.describe(), study.objective.accuracy
+    """Return the current facts as JSON.
+
+    Args:
+        study: The study.
+        planner: Its planner.
+        text: Text of its file.
+
+    Raises:
+        BadInput: The questions of its gate cannot be read.
+    """
+    accelerators = Accelerators.found()
+    described = machine.describe()
+    gate = study.objective.accuracy
+    data: dict[str, Any] = {}
+    for name, settings in planner.loads.items():
+        path = Path(settings.dataset_path).expanduser() if settings.dataset_path else None
+        if path is not None and path.is_file():
+            size = path.stat().st_size
+            data[name] = {"path": settings.dataset_path, "bytes": size, "sha256": cache.file_sha256(path)}
     return {
         "study": study.as_json(),
         "text": text,
@@ -58,7 +87,7 @@ def gather(study: Study, planner: Planner, text: str) -> dict[str, Any]:
         },
         "accelerators_from": accelerators.tool,
         "builds": {name: find("engines", name).version() for name in study.engines},
-        "data": _data(planner),
+        "data": data,
         "questions": None if gate is None else questions.sha256(questions.read(gate.file or questions.OWN)),
     }
 
@@ -86,7 +115,7 @@ def check_available(study: Study, planner: Planner, facts: Mapping[str, Any]) ->
             raise AtFault(("workloads", name), f"there is no {path}", remedy)
     for stage in study.stages:
         if isinstance(stage, Joint):
-            joint_search.require_sampler(stage)
+            walk.require_sampler(stage)
     for name, base in study.engines.items():
         build = facts["builds"][name]
         if base.version is not None and build is not None and base.version != build:
@@ -115,32 +144,35 @@ def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], folder: P
     if before["source"] != RUN:
         raise BadInput(str(folder), "holds published results", "name another folder with --store")
     if (at := _first_change(before["study"], now["study"], ())) is not None:
-        was, is_ = _at(before["study"], at), _at(now["study"], at)
-        problem = f"is {is_}, but was {was} when {folder} was begun"
+        problem = f"is {_at(now['study'], at)}, but was {_at(before['study'], at)} when {folder} was begun"
         raise AtFault(at, problem, "undo the change, or begin another store with --store")
     for ground in GROUNDS:
         if (at := _first_change(before.get(ground), now[ground], (ground,))) is not None:
-            was, is_ = _at(before, at), _at(now, at)
-            problem = f"{fact_name(at)}: {is_} now, but {was} when the store was begun"
+            problem = f"{fact_name(at)}: {_at(now, at)} now, but {_at(before, at)} when the store was begun"
             raise BadInput(str(folder), problem, "begin another store with --store: results would not be comparable")
 
 
 def fact_name(at: At) -> str:
-    """Return the name of a fact, or of a part of it."""
+    """Return the name of a fact, or of a part of it.
+
+    Args:
+        at: Its place in the facts.
+    """
     if at in _NAMES:
         return _NAMES[at]
-    kind, of, *part = map(str, at)
+    kind, name, *parts = map(str, at)
     if kind == "builds":
-        return f"version of {of}"
+        return f"version of {name}"
     assert kind == "data", at
-    return ", ".join([f"data of {of}", *(_OF_DATA[name] for name in part)])
+    return ", ".join([f"data of {name}", *(_OF_DATA[part] for part in parts)])
 
 
 def _first_change(before: Any, now: Any, at: At) -> At | None:
     if at in (("budget",), ("report",)) or (at[:1], at[2:]) == (("stages",), ("expect",)):  # not measured
         return None
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        before, now = dict(enumerate(before)), dict(enumerate(now))
+        before = dict(enumerate(before))
+        now = dict(enumerate(now))
     if isinstance(before, dict) and isinstance(now, dict):
         places = (_first_change(before.get(key), now.get(key), (*at, key)) for key in now | before)
         return next((place for place in places if place is not None), None)
@@ -156,14 +188,75 @@ def _at(value: Any, at: At) -> str:
     return "nothing" if value is None else repr(value)
 
 
-def _data(planner: Planner) -> dict[str, Any]:
-    found = {}
-    for name, settings in planner.loads.items():
-        path = Path(settings.dataset_path).expanduser() if settings.dataset_path else None
-        if path is not None and path.is_file():
-            found[name] = {
-                "path": settings.dataset_path,
-                "bytes": path.stat().st_size,
-                "sha256": cache.file_sha256(path),
-            }
-    return found
+@dataclass(frozen=True, slots=True)
+class Accelerators:
+    """The accelerators of this machine.
+
+    Attributes:
+        tool: What told their names; None: there is neither NVML nor npu-smi.
+        names: The name of each.
+    """
+
+    tool: str | None
+    names: tuple[str, ...]
+
+    @classmethod
+    def found(cls) -> Self:
+        """Return those of this machine."""
+        with accelerators.Nvml.opened() as nvml:
+            names = [str(gpu["name"]) for gpu in nvml.read()] if nvml else None
+        if names:
+            return cls(NVML, tuple(names))
+        chips = accelerators.npu_names()
+        if chips is not None:
+            return cls(NPU_SMI, tuple(chips))
+        return cls(None if names is None else NVML, ())
+
+    def check(self, hardware: Hardware) -> None:
+        """Compare them with the hardware of a study, if there is a tool that tells them.
+
+        Args:
+            hardware: The hardware that the study names.
+
+        Raises:
+            AtFault: They have another name, or are fewer.
+        """
+        if self.tool is None or not hardware.devices:
+            return
+        same = [name for name in self.names if is_named(hardware.name, name, shortened=self.tool == NPU_SMI)]
+        if not same:
+            here = ", ".join(dict.fromkeys(self.names)) or "no accelerator"
+            problem = f"is {hardware.name}, but {self.tool} finds {here} on this machine"
+            raise AtFault(("hardware", "name"), problem, "run it on the machine it names, or correct the name")
+        if hardware.devices > len(same):
+            problem = f"the study has {hardware.devices}, but this machine has {len(same)}"
+            raise AtFault(("hardware", "devices"), problem, "run it on another machine, or reduce devices")
+
+
+def is_named(study_name: str, name: str, *, shortened: bool) -> bool:
+    """Return whether a device may be what a study names; a name without a model, as "a box", fits any.
+
+    Args:
+        study_name: The study's name, such as "NVIDIA H100 SXM 80GB".
+        name: The device's name, such as "NVIDIA H100 80GB HBM3".
+        shortened: Whether names of models may be shortened: 910B for 910B3, and Ascend910 for 910C.
+    """
+    for part in (MEMORY, FORM):
+        ours, theirs = (set(part.findall(text.lower())) for text in (study_name, name))
+        if ours and theirs and not ours & theirs:
+            return False
+    models = _models(name)
+    for word in _models(study_name):
+        if shortened:
+            same = any(model.startswith(word) or word.startswith(model) for model in models)
+        else:
+            same = word in models
+        if not same:
+            return False
+    return True
+
+
+def _models(name: str) -> Sequence[str]:
+    """Return the words of a name that tell the model: those with a digit, without the maker's name before it."""
+    words = re.findall(r"[a-z0-9]*\d[a-z0-9]*", name.lower())
+    return [word.removeprefix("ascend") for word in words if not NO_MODEL.fullmatch(word)]

@@ -5,6 +5,7 @@ published. A page measures the arm that goes on only once, so an arm gets the ru
 step.
 """
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -30,7 +31,9 @@ def published_findings(study: Study, trials: Iterable[Trial]) -> Findings:
     Raises:
         AtFault: The study asks for something impossible after a stage without published results.
     """
-    planner, trials, steps = Planner(study), list(trials), []
+    planner = Planner(study)
+    trials = list(trials)
+    steps = []
     for number in range(len(study.stages)):
         step = planner.stage(number)
         steps.append(_step(step, study, trials))
@@ -42,26 +45,25 @@ def published_findings(study: Study, trials: Iterable[Trial]) -> Findings:
 
 def counted(trials: Sequence[Trial]) -> str:
     """Return how many results the trials have, and how many commands that failed without one."""
-    results = sum(bool(trial.runs) for trial in trials)
+    results = len([trial for trial in trials if trial.runs])
     failed = len(trials) - results
     return plural(results, "result") + (f" and {plural(failed, 'failed command')}" if failed else "")
 
 
 def _step(step: Step, study: Study, trials: list[Trial]) -> StepResult:
     reference = step.reference.name
-    mine = {arm.name: _trials_of(arm, trials) for arm in step.arms}
-    wins = step.wins if step.kind != CONFIRMATION else tuple(mine)  # the confirmation has only baseline and winner
-    won = tuple(name for name in wins if name != reference and not all(trial.failure for trial in mine[name]))
-    arms = [_result(arm, study, mine[arm.name], step, won) for arm in step.arms]
+    trials_of = {}
+    for arm in step.arms:
+        same = [trial for trial in trials if trial.config == arm.identity]
+        usable = [trial for trial in same if trial.failure or trial.runs.keys() & {*arm.workloads}]
+        ran = set(itertools.chain.from_iterable(trial.runs for trial in usable))
+        named = [trial for trial in trials if f"{trial.request.step}/{trial.request.arm}" == arm.path]
+        other = [trial for trial in named if trial.config != arm.identity and not trial.runs.keys() & ran]
+        trials_of[arm.name] = usable + other
+    wins = step.wins if step.kind != CONFIRMATION else tuple(trials_of)  # the confirmation has only baseline and winner
+    won = tuple(name for name in wins if name != reference and not all(trial.failure for trial in trials_of[name]))
+    arms = [_result(arm, study, trials_of[arm.name], step, won) for arm in step.arms]
     return StepResult(step, tuple(sorted(arms, key=lambda arm: arm.name != reference)), reference, won)
-
-
-def _trials_of(arm: PlannedArm, trials: list[Trial]) -> list[Trial]:
-    same = [trial for trial in trials if trial.config == arm.identity]
-    own = [trial for trial in same if trial.failure or trial.runs.keys() & {*arm.workloads}]
-    ran = {workload for trial in own for workload in trial.runs}
-    named = [trial for trial in trials if f"{trial.request.step}/{trial.request.arm}" == arm.path]
-    return own + [trial for trial in named if trial.config != arm.identity and not trial.runs.keys() & ran]
 
 
 def _result(planned: PlannedArm, study: Study, trials: list[Trial], step: Step, won: tuple[str, ...]) -> ArmResult:
@@ -92,14 +94,14 @@ def _result(planned: PlannedArm, study: Study, trials: list[Trial], step: Step, 
 
 
 def _remark(arm: PlannedArm, trials: list[Trial]) -> str:
-    other = {
-        workload: run.findings.provenance.command if run.findings.provenance else None
-        for trial in trials
-        for workload, run in trial.runs.items()
-        if trial.config != arm.identity
-    }
-    if other:
-        return f"{', '.join(other)}: of {' and '.join(f'`{command}`' for command in dict.fromkeys(other.values()))}"
+    commands: dict[str, str | None] = {}  # of other arms, by workload
+    for trial in trials:
+        if trial.config != arm.identity:
+            for workload, run in trial.runs.items():
+                commands[workload] = run.findings.provenance.command if run.findings.provenance else None
+    if commands:
+        texts = [f"`{command}`" for command in dict.fromkeys(commands.values())]
+        return f"{', '.join(commands)}: of {' and '.join(texts)}"
     return "" if trials else NOTHING
 
 
@@ -109,8 +111,9 @@ def _as_measured(arm: PlannedArm, study: Study, trials: list[Trial]) -> PlannedA
     One server gets its share of the box: all of it, unless the study has several replicas. Pages do not say how many
     devices were idle, so nothing more can be scaled up.
     """
-    if any(run.findings.servers > 1 for trial in trials for run in trial.runs.values()):
+    runs = itertools.chain.from_iterable(trial.runs.values() for trial in trials)
+    if any(run.findings.servers > 1 for run in runs):
         return arm
     devices = arm.spec.devices or tuple(map(str, range(study.hardware.devices)))
-    one = replace(arm.spec, replicas=1, devices=devices[: len(devices) // arm.spec.replicas])
-    return replace(arm, spec=one, launches=arm.launches[:1])
+    spec = replace(arm.spec, replicas=1, devices=devices[: len(devices) // arm.spec.replicas])
+    return replace(arm, spec=spec, launches=arm.launches[:1])

@@ -1,14 +1,26 @@
-"""The score of a trial: its value of the objective, and the limits of the study that it missed."""
+"""The score of a trial: its value of the objective, and the limits of the study that it missed.
+
+`search_goodput` finds the value that no single run has: the highest rate of a running server that meets its limits.
+"""
 
 import math
 import statistics
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from loadgen.analysis.search.algorithm import End, SearchRange, find_highest_level
+from loadgen.analysis.search.criteria import RequestShare
+from loadgen.analysis.search.levels import RATE, Levels, Measure, format_level
+from loadgen.analysis.search.search_bounds import SearchBounds
 from loadgen.config import slo
+from loadgen.config.settings import RunSettings
+from loadgen.errors import LoadgenError
 from loadgen.lab.study.execute.accuracy_gate import AccuracyGate
 from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
-from loadgen.lab.study.execute.trial import Trial, WorkloadRun
+from loadgen.lab.study.execute.trial import Goodput, Trial, WorkloadRun
+from loadgen.lab.study.plan.estimate import Effort
 from loadgen.lab.study.spec.arm_spec import ArmSpec
 from loadgen.lab.study.spec.study import Study
 from loadgen.util.number_format import four_digits, percent
@@ -63,9 +75,9 @@ def objective_value(run: WorkloadRun, arm: ArmSpec, study: Study) -> float | Non
     """
     if len(run.rounds) == 1:
         return _value(run, arm, study)
-    values = [_value(each, arm, study) for each in run.rounds]
-    known = [value for value in values if value is not None]
-    return statistics.geometric_mean(known) if known else None
+    values = [_value(part, arm, study) for part in run.rounds]
+    positive = [value for value in values if value is not None]
+    return statistics.geometric_mean(positive) if positive else None
 
 
 def _value(run: WorkloadRun, arm: ArmSpec, study: Study) -> float | None:
@@ -134,3 +146,48 @@ def distance(run: WorkloadRun) -> float:
 
 def _positive(number: Any) -> float | None:
     return float(number) if isinstance(number, int | float) and number > 0 and math.isfinite(number) else None
+
+
+async def search_goodput(
+    measure: Measure, settings: RunSettings, limits: RequestShare, effort: Effort, *, folder: Path, start: float
+) -> Goodput:
+    """Find the highest rate that meets the limits.
+
+    Each run lasts at least RUN_S, and has enough requests to decide the share that must be good.
+
+    Args:
+        measure: Makes a run, as for `Levels`.
+        settings: Settings of the workload, with the server.
+        limits: Limits to meet.
+        effort: Resolution of the search.
+        folder: Folder for the records.
+        start: First rate, requests/s; the throughput of the workload itself is a good choice.
+
+    Raises:
+        LoadgenError: A run ended early or is invalid, or the client was the limit at every rate.
+    """
+
+    def records(name: str) -> AbstractContextManager[Path]:
+        return nullcontext(folder / f"{name}.records.jsonl")
+
+    bounds = SearchBounds(max_runs=effort.max_runs)
+    levels = Levels(measure, settings, [limits], records, name="goodput", bounds=bounds)
+    span = SearchRange(effort.resolution, levels.min_level, RATE.max_level)
+    highest = await find_highest_level(levels.run_level, start, span)
+    notes = levels.notes + levels.disturbances
+    if highest.end is End.CLIENT:
+        why = f"at {format_level(highest.tried[-1][0])} requests/s {levels.runs[-1].why}"
+        if not highest.level:
+            raise LoadgenError(why)
+        notes.append(f"{why}, so that the search ended")
+    return Goodput(
+        rate=highest.level,
+        fails=highest.fails if math.isfinite(highest.fails) else None,
+        end=str(End.FLOOR if highest.end is End.CLIENT else highest.end),
+        tried=list(highest.tried),
+        attainment=limits.attainment,
+        limits=limits.text,
+        resolution=effort.resolution,
+        runs=len(levels.runs),
+        notes=notes,
+    )

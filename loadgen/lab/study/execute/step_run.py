@@ -10,11 +10,10 @@ from functools import partial
 import numpy as np
 
 from loadgen.lab.study.execute.accuracy_gate import AccuracyGate
-from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
+from loadgen.lab.study.execute.arm_result import ArmResult, Verdict, same_config
+from loadgen.lab.study.execute.disturbance import attempts, disturbance
 from loadgen.lab.study.execute.findings import StepResult
-from loadgen.lab.study.execute.same_arms import max_in_flight, same_config
 from loadgen.lab.study.execute.score import count_trial, gain, objective_value
-from loadgen.lab.study.execute.start_attempts import attempts, disturbance
 from loadgen.lab.study.execute.trial import Answers, Trial, TrialRequest, first_answers
 from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE, PlannedArm, Step
 from loadgen.lab.study.plan.planner import Planner
@@ -56,17 +55,20 @@ class StepRun:
         noise_before: Noise | None,
         base_answers: Answers | None,
     ) -> None:
-        self.step, self._study, self._planner = step, study, planner
-        self._nogoods, self._noise_before = nogoods, noise_before
+        self.step = step
+        self._study = study
+        self._planner = planner
+        self._nogoods = nogoods
+        self._noise_before = noise_before
         self._gate = AccuracyGate(study, base_answers)
         self._base = step.reference.name  # name of the reference
         self._arms = {arm.name: ArmResult(arm) for arm in step.arms}
         self._update(self._base, verdict=Verdict.REFERENCE)
         decision = study.decision
         self._plan = group_sequential.Plan(decision.min_effect, decision.confidence, step.min_starts, step.max_starts)
-        # broken: why the reference cannot be measured; empty if it can. arms_ahead: names of the arms that the running
-        # block starts after the one that is started now
-        self.over, self.broken, self.arms_ahead = False, "", tuple[str, ...]()
+        self.over = False
+        self.broken = ""
+        self.arms_ahead: tuple[str, ...] = ()
         self._reference_unmeasured = False  # it ran without a value, so that it is not started again
 
     def run(self) -> Generator[TrialRequest, Trial, None]:
@@ -82,7 +84,7 @@ class StepRun:
             order = self.step.order(self._study.decision.seed, block)
             for place, name in enumerate(order):
                 if self._is_open(name) and not self.broken:
-                    self.arms_ahead = tuple(each for each in order[place + 1 :] if self._is_open(each))
+                    self.arms_ahead = tuple(later for later in order[place + 1 :] if self._is_open(later))
                     yield from self._start(name, block)
             if block == 0:
                 self._find_same_arms()
@@ -140,7 +142,12 @@ class StepRun:
         trial = yield from attempts(request, self._study.objective.workload, partial(self._add, name))
         failure = trial.failure
         if failure is None:
-            self._count(name, trial)
+            before = self._arms[name]
+            arm = count_trial(before, trial, self._study, self._gate, max_misses=self.step.min_starts)
+            if name == self._base:
+                self._reference_unmeasured = len(arm.values) == len(before.values)
+                arm = replace(arm, verdict=Verdict.REFERENCE)
+            self._arms[name] = arm
             if self.step.kind == NOISE:
                 self._break(self._gate.baseline_unusable_reason(first_answers(self._reference.trials)))
             return
@@ -161,21 +168,18 @@ class StepRun:
         verdict = Verdict.OPEN if arm.undecided else arm.verdict
         self._update(name, trials=(*arm.trials, trial), verdict=verdict)
 
-    def _count(self, name: str, trial: Trial) -> None:
-        before = self._arms[name]
-        arm = count_trial(before, trial, self._study, self._gate, max_misses=self.step.min_starts)
-        if name == self._base:
-            self._reference_unmeasured = len(arm.values) == len(before.values)
-            arm = replace(arm, verdict=Verdict.REFERENCE)
-        self._arms[name] = arm
-
     def _find_same_arms(self) -> None:
         if self.step.kind == CONFIRMATION:
             return
         names = [self._base, *(arm.name for arm in self._rivals())]
-        in_flight = max(max_in_flight(self._planner.loads[name]) for name in self.step.arms[0].workloads)
+        in_flight = 0.0
+        for name in self.step.arms[0].workloads:
+            load = self._planner.loads[name]
+            bounds = [bound for bound in (load.max_concurrency, load.num_prompts) if bound]
+            in_flight = max(in_flight, min(bounds, default=math.inf))
         for before, name in itertools.combinations(names, 2):
-            other, arm = self._arms[before], self._arms[name]
+            other = self._arms[before]
+            arm = self._arms[name]
             ran = arm.values and other.values and Verdict.SAME_AS not in (arm.verdict, other.verdict)
             if ran and same_config(other, arm, self._planner.engines.knobs(arm.planned.spec.engine), in_flight):
                 self._update(name, verdict=Verdict.SAME_AS, reason=other.name)
@@ -188,41 +192,46 @@ class StepRun:
             return
         rows = (self._reference, *compared)
         gains = {arm.name: [gain(value, self._study) for value in arm.values[:blocks]] for arm in rows}
-        found = group_sequential.compare(
-            gains, self._base, self._plan, self._noise_before, self._lost_cores(rows, blocks)
-        )
-        for name, comparison in found.items():
+        lost = self._lost_cores(rows, blocks)
+        comparisons = group_sequential.compare(gains, self._base, self._plan, self._noise_before, lost)
+        for name, comparison in comparisons.items():
             self._update(name, comparison=comparison)
             if self._arms[name].undecided and comparison.decision is not Decision.OPEN:
                 if comparison.decision is Decision.BETTER:
                     self._update(name, verdict=Verdict.BETTER, reason="")
                 else:
                     self._reject(name, comparison)
-        self._end_behind_winner()
+        winners = [arm for arm in self._winners() if arm.feasible]
+        if len(winners) < self._study.keep:
+            return
+        last = min(winners, key=self._level)
+        for arm in self._rivals():
+            bounds = arm.comparison
+            if arm.undecided and bounds is not None and 1 + bounds.high < self._level(last):
+                self._reject(arm.name, bounds, f"{last.name} is better")
 
     def _reject(self, name: str, comparison: Comparison, why: str = "") -> None:
-        reasons = [_ruled_out(comparison, self._plan.least_effect), why]
-        verdict = Verdict.WORSE if comparison.high < 0 else Verdict.NOT_SIGNIFICANT
-        self._update(name, verdict=verdict, reason="" if verdict is Verdict.WORSE else "; ".join(filter(None, reasons)))
-
-    def _end_behind_winner(self) -> None:
-        won = [arm for arm in self._winners() if arm.feasible]
-        if len(won) < self._study.keep:
+        if comparison.high < 0:
+            self._update(name, verdict=Verdict.WORSE, reason="")
             return
-        last = min(won, key=self._level)
-        for arm in self._rivals():
-            comparison = arm.comparison
-            if arm.undecided and comparison is not None and 1 + comparison.high < self._level(last):
-                self._reject(arm.name, comparison, f"{last.name} is better")
+        least_effect = self._plan.least_effect
+        least = percent(least_effect, 1)
+        if comparison.low > 0:
+            reason = f"a gain below {least} is not ruled out"
+        elif comparison.high < least_effect:
+            reason = f"a gain of {least} is ruled out"
+        else:
+            reason = f"a gain of {least} is neither shown nor ruled out"
+        self._update(name, verdict=Verdict.NOT_SIGNIFICANT, reason=f"{reason}; {why}" if why else reason)
 
     def _lost_cores(self, arms: Iterable[ArmResult], blocks: int) -> dict[str, list[float]]:
         """Return how many cores each disturbed start that counts could not use; 0 if it was not disturbed."""
-        found: dict[str, list[float]] = {}
+        lost: dict[str, list[float]] = {}
         for arm in arms:
             trials = arm.counted[: min(len(arm.values), blocks)]
-            each = [disturbance(trial, self._study.objective.workload) for trial in trials]
-            found[arm.name] = [one.lost_cores * one.disturbed for one in each]
-        return found
+            parts = [disturbance(trial, self._study.objective.workload) for trial in trials]
+            lost[arm.name] = [part.lost_cores if part.disturbed else 0.0 for part in parts]
+        return lost
 
     def _decided(self, blocks: int) -> bool:
         if self.broken:
@@ -265,10 +274,18 @@ class StepRun:
         return gain(arm.values[0], self._study) / (gain(values[0], self._study) if values else 1.0)
 
     def _noise(self) -> Noise | None:
-        """Estimate the noise from all arms with two values; if only one has them, from those alone."""
+        """Estimate the noise from all arms with two values.
+
+        If only one arm has them, its starts are used, without those that were disturbed if two others are left.
+        """
         arms = [arm for arm in self._arms.values() if len(arm.values) >= 2]
-        if len(arms) < 2:
-            return self._noise_of_replicates(arms[0]) if arms else None
+        if not arms:
+            return None
+        if len(arms) == 1:
+            workload = self._study.objective.workload
+            pairs = zip(arms[0].values, arms[0].counted, strict=False)
+            quiet = [value for value, trial in pairs if not disturbance(trial, workload).disturbed]
+            return Noise.of_replicates(np.log(quiet if len(quiet) >= 2 else arms[0].values))
         blocks = max(len(arm.values) for arm in arms)
         lost = group_sequential.table(self._lost_cores(arms, blocks))
         values = group_sequential.table({arm.name: arm.values for arm in arms})
@@ -279,30 +296,14 @@ class StepRun:
         for arm in self._arms.values():
             for trial in arm.counted:
                 rounds = trial.runs[self._study.objective.workload].rounds
-                values = [objective_value(each, arm.planned.spec, self._study) for each in rounds]
-                known = [math.log(value) for value in values if value is not None]
-                if len(known) == self._study.decision.rounds > 1:
-                    blocks.setdefault(trial.request.block, []).append(known)
+                values = [objective_value(run, arm.planned.spec, self._study) for run in rounds]
+                logs = [math.log(value) for value in values if value is not None]
+                if len(logs) == self._study.decision.rounds > 1:
+                    blocks.setdefault(trial.request.block, []).append(logs)
         tables = [np.array(rows) for rows in blocks.values()]
         return Noise.pooled(
             [TwoWayLayout.fit(rows).noise if len(rows) > 1 else Noise.of_replicates(rows[0]) for rows in tables]
         )
-
-    def _noise_of_replicates(self, arm: ArmResult) -> Noise:
-        """Estimate the noise from the starts of one arm, without those that were disturbed if two others are left."""
-        workload = self._study.objective.workload
-        pairs = zip(arm.values, arm.counted, strict=False)
-        quiet = [value for value, trial in pairs if not disturbance(trial, workload).disturbed]
-        return Noise.of_replicates(np.log(quiet if len(quiet) >= 2 else arm.values))
-
-
-def _ruled_out(comparison: Comparison, least: float) -> str:
-    least_text = percent(least, 1)
-    if comparison.low > 0:
-        return f"a gain below {least_text} is not ruled out"
-    if comparison.high < least:
-        return f"a gain of {least_text} is ruled out"
-    return f"a gain of {least_text} is neither shown nor ruled out"
 
 
 def _assignments(arm: ArmSpec) -> Assignments:

@@ -20,7 +20,9 @@ from loadgen.errors import BadInput, LoadgenError
 from loadgen.lab.study.execute.trial import Answers, Failure, Trial, TrialRequest, WorkloadRun
 
 VERSION = 2
-DATABASE, LOCK, FOLDERS = "study.db", "lock", "starts"
+DATABASE = "study.db"
+LOCK = "lock"
+FOLDERS = "starts"
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE starts (
@@ -139,7 +141,15 @@ class Store:
     @classmethod
     @contextmanager
     def create(cls, folder: Path, facts: Mapping[str, Any]) -> Iterator[Store]:
-        """Create a store in one transaction, in a folder that exists and is locked."""
+        """Create a store in one transaction.
+
+        Args:
+            folder: Its folder, which exists and is locked.
+            facts: Facts of the study and its environment, by name, as JSON.
+
+        Raises:
+            NotKept: It cannot be written.
+        """
         with kept(folder), closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as database:
             database.executescript(f"BEGIN; {_SCHEMA}")
             rows = [(name, _json(value)) for name, value in facts.items()]
@@ -163,15 +173,19 @@ class Store:
     @classmethod
     @contextmanager
     def open(cls, folder: Path) -> Iterator[Store]:
-        """Open a store; BadInput if there is none, its version is unknown, or it cannot be read."""
+        """Open a store.
+
+        Raises:
+            BadInput: There is none, its version is unknown, or it cannot be read.
+        """
         if not cls.exists(folder):
             raise BadInput(str(folder), "is not a store of a study", "name the folder that `loadgen tune run` has made")
         try:
             store = cls(folder)
             with closing(store._database):
-                found = store._database.execute("PRAGMA user_version").fetchone()[0]
-                if found != VERSION:
-                    problem = f"is a store of version {found}, and this loadgen reads version {VERSION}"
+                version = store._database.execute("PRAGMA user_version").fetchone()[0]
+                if version != VERSION:
+                    problem = f"is a store of version {version}, and this loadgen reads version {VERSION}"
                     raise BadInput(str(folder), problem, "use the loadgen that made it, or name another folder")
                 yield store
         except sqlite3.Error as error:
@@ -197,7 +211,11 @@ class Store:
         return {name: orjson.loads(value) for name, value in rows}
 
     def note(self, name: str, value: Any) -> None:
-        """Add or replace a fact."""
+        """Add or replace a fact.
+
+        Raises:
+            NotKept: It cannot be written.
+        """
         with kept(self.folder):
             self._database.execute(
                 "INSERT INTO facts VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (name, _json(value))
@@ -210,11 +228,11 @@ class Store:
             "SELECT start, workload, summary, path FROM runs ORDER BY start, place"
         ):
             runs.setdefault(start, {})[workload] = WorkloadRun(orjson.loads(summary), path)
-        found = {}
+        trials = {}
         for row in self._database.execute("SELECT * FROM starts WHERE state = 'ended' ORDER BY id"):
             request = TrialRequest(row["step"], row["block"], row["arm"], row["attempt"])
             failure, config, answers = (orjson.loads(row[name] or "null") for name in ("failure", "told", "answered"))
-            found[request] = Trial(
+            trials[request] = Trial(
                 request=request,
                 **{name: row[name] for name in ("config", "build", "began", "seconds", "ready_s")},
                 failure=Failure(**failure) if failure else None,
@@ -223,7 +241,7 @@ class Store:
                 folder=_place(row["id"]),
                 answers=Answers.from_dict(answers) if answers else None,
             )
-        return found
+        return trials
 
     def give_up_running(self) -> None:
         """Mark starts that have not ended as lost: the program that ran them is gone.
@@ -261,35 +279,34 @@ class Store:
         return number, folder
 
     def end(self, number: int, trial: Trial) -> None:
-        """Record the outcome of a start; after NotKept it counts as not ended."""
+        """Record the outcome of a start.
+
+        Raises:
+            NotKept: It cannot be written; the start then counts as not ended.
+        """
         parts = (trial.failure, trial.server_config, trial.answers and trial.answers.to_dict())
         runs = enumerate(trial.runs.items())
-        with kept(self.folder), self._transaction():
-            self._database.execute(
-                "UPDATE starts SET state = 'ended', began = ?, build = ?, seconds = ?, ready_s = ?, failure = ?,"
-                " told = ?, answered = ? WHERE id = ?",
-                (
-                    trial.began,  # after a wait for a quiet machine, later than `begin` knew
-                    *(trial.build, trial.seconds, trial.ready_s),
-                    *(None if part is None else _json(part) for part in parts),
-                    number,
-                ),
-            )
-            self._database.executemany(
-                "INSERT INTO runs VALUES (?, ?, ?, ?, ?)",
-                [(number, place, workload, _json(ran.summary), ran.path) for place, (workload, ran) in runs],
-            )
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            if self._database.in_transaction:  # on a full disk, SQLite has already rolled back
-                self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")
+        start = (
+            trial.began,  # after a wait for a quiet machine, later than `begin` knew
+            *(trial.build, trial.seconds, trial.ready_s),
+            *(None if part is None else _json(part) for part in parts),
+            number,
+        )
+        rows = [(number, place, workload, _json(run.summary), run.path) for place, (workload, run) in runs]
+        with kept(self.folder):
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                self._database.execute(
+                    "UPDATE starts SET state = 'ended', began = ?, build = ?, seconds = ?, ready_s = ?, failure = ?,"
+                    " told = ?, answered = ? WHERE id = ?",
+                    start,
+                )
+                self._database.executemany("INSERT INTO runs VALUES (?, ?, ?, ?, ?)", rows)
+            except BaseException:
+                if self._database.in_transaction:  # on a full disk, SQLite has already rolled back
+                    self._database.execute("ROLLBACK")
+                raise
+            self._database.execute("COMMIT")
 
 
 def _place(number: int) -> str:

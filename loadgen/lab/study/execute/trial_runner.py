@@ -17,15 +17,15 @@ from loadgen.analysis.search.early_stop import StopRule
 from loadgen.checks import Verdict
 from loadgen.config.settings import RunSettings
 from loadgen.errors import EngineError, LoadgenError
-from loadgen.lab.study.execute.accuracy import answers
+from loadgen.lab.study.execute.accuracy_gate import answers
 from loadgen.lab.study.execute.disturbance import QuietWait, Reading, client_error
-from loadgen.lab.study.execute.goodput import search_goodput
+from loadgen.lab.study.execute.score import search_goodput
 from loadgen.lab.study.execute.store import NotKept, kept
 from loadgen.lab.study.execute.trial import INVALID, Answers, Failure, Trial, TrialRequest, WorkloadRun, now
+from loadgen.lab.study.plan.estimate import Effort
 from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.lab.study.plan.planner import Planner
 from loadgen.lab.study.spec import questions
-from loadgen.lab.study.spec.search_effort import Effort
 from loadgen.lab.study.spec.study import Study
 from loadgen.metrics.progress import Progress
 from loadgen.report.result.fields import to_json_values
@@ -38,7 +38,8 @@ from loadgen.util.files import write_atomic
 from loadgen.util.packages import find
 
 CONFIGURATION = "configuration.json"  # as the server reported it
-RECORDS, RESULT = "records.jsonl", "result.json"
+RECORDS = "records.jsonl"
+RESULT = "result.json"
 START_SEED = "LOADGEN_START_SEED"  # variable of every server; the simulator draws its noise by it
 
 OnProgress = Callable[[str, Progress], None]
@@ -54,9 +55,12 @@ class TrialRunner:
     """
 
     def __init__(self, study: Study, planner: Planner, root: Path) -> None:
-        self._study, self._planner, self._root = study, planner, root
+        self._study = study
+        self._planner = planner
+        self._root = root
         self._launcher = find("launchers", "local")
-        self._quiet_wait, self._is_quiet = QuietWait(study.budget.quiet_wait), False
+        self._quiet_wait = QuietWait(study.budget.quiet_wait)
+        self._is_quiet = False
 
     async def run_trial(
         self, request: TrialRequest, arm: PlannedArm, folder: Path, on_progress: OnProgress, *, asks: bool = False
@@ -119,8 +123,8 @@ class TrialRunner:
                     for place, name in enumerate(names):
                         if place:
                             await flush(engines)
-                        found, failure = await self.run_workload(engines, arm, name, folder / name, on_progress)
-                        trial = replace(trial, runs={**trial.runs, name: found}, failure=failure)
+                        workload_run, failure = await self.run_workload(engines, arm, name, folder / name, on_progress)
+                        trial = replace(trial, runs={**trial.runs, name: workload_run}, failure=failure)
                         if failure is not None:
                             break
                     if asks and names is batches[-1] and trial.failure is None:
@@ -136,11 +140,12 @@ class TrialRunner:
         self, request: TrialRequest, arm: PlannedArm, folder: Path, tell: Callable[[Progress], None]
     ) -> AsyncIterator[tuple[EngineSession, float]]:
         """Start the servers of an arm, and stop them after the block; yields them with the time that they took, s."""
-        engine, since_s = self._planner.engines.engine(arm.spec), time.monotonic()
-        begins = [
-            partial(self._begin, engine.with_variable(START_SEED, self._start_seed(request, number)), arm, folder, ids)
-            for number, ids in enumerate(arm.spec.shares)
-        ]
+        since_s = time.monotonic()
+        engine = self._planner.engines.engine(arm.spec)
+        begins = []
+        for number, devices in enumerate(arm.spec.shares):
+            seeded = engine.with_variable(START_SEED, self._start_seed(request, number))
+            begins.append(partial(self._begin, seeded, arm, folder, devices))
         async with start_engines(engine, begins, self._study.budget.start_timeout, tell) as engines:
             yield engines, time.monotonic() - since_s
 
@@ -168,25 +173,37 @@ class TrialRunner:
         """Run a workload, and the search for the highest rate if goodput decides; returns why it does not count.
 
         Args:
+            engines: The servers.
+            arm: Their arm.
+            name: The workload.
+            folder: Folder for its files, which is created.
+            on_progress: As for `run_trial`.
             round_: Number of the round, from 0; each has prompts of its own.
+            foreign: Process ids of engines of other arms, which count as others in the CPU times.
+
+        Raises:
+            EngineError: An engine could not be stopped.
+            NotKept: A file cannot be written.
         """
         objective = self._study.objective
         slo = objective.slo if objective.metric != "goodput" else None
         self._create(folder)
         load = self._planner.loads[name]
         settings = load.replace(model=arm.model, records=str(folder / RECORDS), slo=slo, seed=load.seed + round_)
-        tell, before = partial(on_progress, name), self._read(foreign)
+        tell = partial(on_progress, name)
+        before = self._read(foreign)
         result = await _measure(engines, settings, tell)
         path = folder / RESULT
         with kept(self._root):
             write_atomic(path, report.to_json(result.data) + "\n")
         brief = RunBrief.of(result).to_dict()
         brief["loadgen"] |= {"disturbance": self._disturbance(before, foreign, result)}
-        found, failure = WorkloadRun(brief, str(path.relative_to(self._root))), await _engine_failure(engines)
+        workload_run = WorkloadRun(brief, str(path.relative_to(self._root)))
+        failure = await _engine_failure(engines)
         if failure is None and result.verdict is Verdict.INVALID:
             failure = Failure(INVALID, "; ".join(result.reasons("A")), transient=True)
         if failure is not None or (objective.metric, objective.workload) != ("goodput", name):
-            return found, failure
+            return workload_run, failure
 
         async def measure(rated: RunSettings, name: str, stop: StopRule) -> Result:
             return await _measure(engines, rated, tell, stop)
@@ -198,9 +215,10 @@ class TrialRunner:
         except (EngineError, NotKept):
             raise
         except LoadgenError as error:
-            return found, await _engine_failure(engines) or Failure(INVALID, str(error), transient=True)
-        more = {"goodput": to_json_values(goodput), "disturbance": self._disturbance(before, foreign, result)}
-        return replace(found, summary=brief | {"loadgen": brief["loadgen"] | more}), await _engine_failure(engines)
+            return workload_run, await _engine_failure(engines) or Failure(INVALID, str(error), transient=True)
+        judged = brief["loadgen"] | {"goodput": to_json_values(goodput)}
+        judged |= {"disturbance": self._disturbance(before, foreign, result)}
+        return replace(workload_run, summary=brief | {"loadgen": judged}), await _engine_failure(engines)
 
     def _read(self, foreign: Sequence[int]) -> Reading:
         """Read the CPU times; without foreign engines, the machine may be found quiet by them later."""
@@ -226,11 +244,13 @@ class TrialRunner:
         """Add the version and the configuration that the server reports, and save the latter in a file."""
         first = engines.processes[0]
         build = await asyncio.to_thread(first.version) or await asyncio.to_thread(engines.engine.version)
-        config = _by_name(await asyncio.to_thread(first.resolved))
-        if config is not None:
+        config: dict[str, Any] = {}
+        for name, value in _leaves(await asyncio.to_thread(first.resolved)):
+            config.setdefault(name, value)
+        if config:
             with kept(self._root):
                 write_atomic(folder / CONFIGURATION, report.to_json(config) + "\n")
-        return replace(trial, build=build, server_config=config)
+        return replace(trial, build=build, server_config=config or None)
 
 
 async def _measure(
@@ -260,10 +280,15 @@ async def _measure(
 
 
 def crash(error: EngineError) -> Failure:
-    """Return the failure of an arm whose engine crashed; one that could not be stopped is raised again."""
-    if (found := getattr(error, "crash", None)) is None:
+    """Return the failure of an arm whose engine crashed.
+
+    Raises:
+        EngineError: It is no failure of the arm: the engine could not be stopped.
+    """
+    cause = getattr(error, "crash", None)
+    if cause is None:
         raise error
-    return Failure(found.kind, found.cause, error.transient)
+    return Failure(cause.kind, cause.cause, error.transient)
 
 
 async def flush(engines: EngineSession) -> None:
@@ -279,16 +304,9 @@ async def _engine_failure(engines: EngineSession) -> Failure | None:
     return None
 
 
-def _by_name(config: Any) -> dict[str, Any] | None:
-    found: dict[str, Any] = {}
-    for name, value in _leaves(config):
-        found.setdefault(name, value)
-    return found or None
-
-
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _leaves(each, str(key).replace("-", "_"))
+        for key, part in value.items():
+            yield from _leaves(part, str(key).replace("-", "_"))
     elif value is not None and name:
         yield name, value

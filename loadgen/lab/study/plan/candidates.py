@@ -37,6 +37,7 @@ class Candidates:
         study: The study, checked.
 
     Attributes:
+        study: The study.
         baseline: Its baseline.
         incumbents: The arms that go on now, the best first.
     """
@@ -66,19 +67,22 @@ class Candidates:
         Raises:
             AtFault: The stage makes a change that no arm can have.
         """
-        stage, at, starts = self.study.stages[number], ("stages", number), self.starts(number)
-        found = []
+        stage = self.study.stages[number]
+        at = ("stages", number)
+        starts = self.starts(number)
+        arms = []
         for start in starts:
             for name, changes, where in self._changes(stage, at, start):
                 spec = replace(start, name=name if len(starts) == 1 else f"{name} on {start.name}", changes=changes)
                 for change in changes:
                     spec = spec.changed(change, self.study)
-                found.append(replace(spec, at=where))
-        return found
+                arms.append(replace(spec, at=where))
+        return arms
 
     def drawn(self, number: int, values: Mapping[str, Any], at: At) -> ArmSpec:
         """Return the arm of a joint stage that sets its knobs to these values."""
-        start, change = self.starts(number)[0], _change_to(values)
+        change = _change_to(values)
+        start = self.starts(number)[0]
         return replace(start.changed(change, self.study), name=_name_of(values), changes=(change,), at=at)
 
     def adopt(self, number: int, tried: Sequence[ArmSpec], won: Sequence[ArmSpec]) -> None:
@@ -90,9 +94,10 @@ class Candidates:
             won: The arms that go on, the best first; empty: the incumbents stay.
         """
         name = self.study.stages[number].name
-        self._tried[name], self._won[name] = list(tried), list(won)
+        self._tried[name] = list(tried)
+        self._won[name] = list(won)
         if won:
-            self.incumbents = [replace(each, name=f"{name}/{each.name}") for each in won]
+            self.incumbents = [replace(winner, name=f"{name}/{winner.name}") for winner in won]
 
     def _changes(self, stage: AnyStage, at: At, start: ArmSpec) -> Iterator[tuple[str, tuple[Change, ...], At]]:
         if isinstance(stage, Choice):
@@ -103,8 +108,14 @@ class Candidates:
                 yield _name_of(values), (_change_to(values),), (*at, "grid")
         elif isinstance(stage, Interactions):
             won = {name: self._won[name][0].changes for name in stage.interactions if self._won[name]}
-            for names in _subsets(list(won)):
-                yield " && ".join(names), tuple(c for name in names for c in won[name]), (*at, "interactions")
+            subsets = [list(won)] if len(won) > 1 else []
+            if len(won) > 2:
+                subsets += [[name for name in won if name != left_out] for left_out in won]
+            for names in subsets:
+                changes: list[Change] = []
+                for name in names:
+                    changes += won[name]
+                yield " && ".join(names), tuple(changes), (*at, "interactions")
 
 
 def expected(stage: AnyStage, tried: Sequence[ArmSpec]) -> list[ArmSpec]:
@@ -137,10 +148,14 @@ def check_expected(stage: AnyStage, at: At, tried: Sequence[ArmSpec]) -> None:
 def _expected_names(stage: Named) -> list[str]:
     if not isinstance(stage, Grid):
         return stage.expect
-    return [  # with the knobs of a combination in the order of the grid
-        each if isinstance(each, str) else _name_of({name: each[name] for name in (stage.grid | each) if name in each})
-        for each in stage.expect
-    ]
+    names = []
+    for combination in stage.expect:
+        if isinstance(combination, str):
+            names.append(combination)
+        else:  # with the knobs in the order of the grid
+            in_order = [name for name in (stage.grid | combination) if name in combination]
+            names.append(_name_of({name: combination[name] for name in in_order}))
+    return names
 
 
 def _change_to(values: Mapping[str, Any]) -> Change:
@@ -149,21 +164,24 @@ def _change_to(values: Mapping[str, Any]) -> Change:
 
 
 def _name_of(values: Mapping[str, Any]) -> str:
-    return " ".join(f"{name}={_word(value)}" for name, value in values.items())
-
-
-def _word(value: Any) -> str:
-    if value is None:
-        return "default"
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    words = []
+    for name, value in values.items():
+        if value is None:
+            word = "default"
+        elif isinstance(value, str):
+            word = value
+        else:
+            word = json.dumps(value, separators=(",", ":"))
+        words.append(f"{name}={word}")
+    return " ".join(words)
 
 
 def _find(name: str, among: Sequence[ArmSpec], at: At) -> ArmSpec:
     for spec in among:
         if spec.name == name:
             return spec
-    known = ", ".join(spec.name for spec in among[:12]) or "not known before the study runs"
-    raise AtFault(at, f"unknown arm {name!r}", f"the arms are {known}")
+    names = ", ".join(spec.name for spec in among[:12]) or "not known before the study runs"
+    raise AtFault(at, f"unknown arm {name!r}", f"the arms are {names}")
 
 
 def _combinations(stage: Grid, at: At, arm: ArmSpec, study: Study) -> Iterator[dict[str, Any]]:
@@ -177,21 +195,12 @@ def _combinations(stage: Grid, at: At, arm: ArmSpec, study: Study) -> Iterator[d
         if type(value) is not int or value < 1:
             raise AtFault((*at, "replicas"), f"{value!r} is not a number of servers", "give 1 or more")
     condition = None if stage.where is None else Expression(stage.where)
-    known = {"replicas": arm.replicas, "model": arm.model, **arm.knobs, "devices": study.hardware.devices}
+    variables = {"replicas": arm.replicas, "model": arm.model, **arm.knobs, "devices": study.hardware.devices}
     for values in itertools.product(*stage.grid.values()):
         combination = dict(zip(stage.grid, values, strict=True))
         try:
-            if condition is None or condition.holds(known | combination):
+            if condition is None or condition.holds(variables | combination):
                 yield combination
         except BadInput as error:
             problem = f"{error.problem} in {_name_of(combination)}"
             raise AtFault((*at[:-1], "where"), problem, error.remedy) from error
-
-
-def _subsets(names: list[str]) -> Iterator[list[str]]:
-    if len(names) < 2:
-        return
-    yield names
-    if len(names) > 2:
-        for left_out in names:
-            yield [name for name in names if name != left_out]

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from loadgen.analysis.search.criteria import RequestShare
 from loadgen.analysis.search.search_bounds import RUN_S
 from loadgen.config.settings import RunSettings
-from loadgen.lab.study.spec.search_effort import Effort
 
 UsualStart = Callable[[str, str], float | None]  # engine and model -> seconds on this machine; None: never started here
-
 # Rows of (billions of parameters up to which it holds, shortest, longest usual seconds until an engine answers).
 STARTS: dict[str, tuple[tuple[float, float, float], ...]] = {
     "vllm": ((40, 60, 300), (300, 180, 600), (math.inf, 600, 1800)),
@@ -46,14 +44,58 @@ class Span:
     basis: str
 
 
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """The resolution of a search and the number of runs that it takes.
+
+    Attributes:
+        resolution: The lowest rate that fails is at most this share above the highest that does not.
+    """
+
+    resolution: float
+
+    BRACKETING = 2  # runs, if the first rate is near
+    SPARE = 8  # runs, for a first rate that is far away and for rates whose first run is inconclusive
+
+    @classmethod
+    def for_effect(cls, least_effect: float) -> "Effort":
+        """Return the effort for the least effect that a study looks for, with a resolution from 1 to 5 %.
+
+        The standard error of a rate is its resolution over the root of 12. Runs vary by more than 1 %, so finer steps
+        would show nothing; and steps above 5 % save less than one run.
+        """
+        return cls(min(0.05, max(0.01, least_effect)))
+
+    @property
+    def halvings(self) -> int:
+        """Rates tried between one that meets its limits and twice that rate, which does not."""
+        return math.ceil(math.log2(math.log(2) / math.log1p(self.resolution)))
+
+    @property
+    def min_runs(self) -> int:
+        """Runs if each is conclusive and the first rate is near."""
+        return self.BRACKETING + self.halvings
+
+    @property
+    def max_runs(self) -> int:
+        """Maximum number of runs."""
+        return self.SPARE + 2 * self.halvings
+
+
 def billions(model: str) -> float | None:
     """Read the parameters in billions from a model's name: Qwen3-235B-A22B -> 235; None: the name has no size."""
-    found = re.search(r"(?<![\d.A-Za-z])(\d+(?:\.\d+)?)([bBmM])(?![A-Za-z])", model)
-    return None if found is None else float(found[1]) * (1.0 if found[2] in "bB" else 1e-3)
+    size = re.search(r"(?<![\d.A-Za-z])(\d+(?:\.\d+)?)([bBmM])(?![A-Za-z])", model)
+    return None if size is None else float(size[1]) * (1.0 if size[2] in "bB" else 1e-3)
 
 
 def start(engine: str, model: str, usual_s: UsualStart) -> Span:
-    """Estimate the time until a server answers."""
+    """Estimate the time until a server answers.
+
+    Args:
+        engine: Name of the engine.
+        model: Name of the model, which gives its size.
+        usual_s: Returns how long servers have taken to start on this machine.
+    """
     measured = usual_s(engine, model)
     if measured is not None:
         return Span(measured, measured, "measured on this machine")
@@ -77,7 +119,8 @@ def load(settings: RunSettings, model: str, devices: int) -> Span | None:
         return Span(settings.duration, settings.duration, "its duration")
     requests = settings.num_prompts or 1000
     due_s = (requests - 1) / settings.request_rate  # when the last one is due: 0 where all are due at once
-    size, lengths = billions(model), tokens(settings)
+    size = billions(model)
+    lengths = tokens(settings)
     if size is None or lengths is None or devices == 0:
         return Span(due_s, due_s, "requests over their rate, if the server keeps up") if due_s else None
     slow, fast = (speed * devices / size for speed in TOKENS_BILLIONS_PER_S)
@@ -87,7 +130,8 @@ def load(settings: RunSettings, model: str, devices: int) -> Span | None:
     if cap is not None and math.isinf(settings.request_rate):
         decoding = [requests * lengths[1] * gap / cap for gap in TOKEN_GAP_S]
         if decoding[0] > times[0]:
-            times, basis = decoding, f"{requests} answers of {lengths[1]} tokens, {cap} at a time, 20 to 120 ms a token"
+            times = decoding
+            basis = f"{requests} answers of {lengths[1]} tokens, {cap} at a time, 20 to 120 ms a token"
     at_rate = [due_s + lengths[1] * gap for gap in LAST_GAP_S] if due_s else [0.0, 0.0]
     if at_rate[0] > times[0]:
         basis = (
@@ -99,9 +143,9 @@ def load(settings: RunSettings, model: str, devices: int) -> Span | None:
 
 def searched(span: Span, limits: RequestShare, effort: Effort) -> Span:
     """Add the search for the highest rate that meets the limits to the estimate of a workload."""
-    runs = effort.min_runs, effort.max_runs
-    basis = f"{span.basis}; then {runs[0]} to {runs[1]} runs of {RUN_S:g} s, or of {limits.min_requests} requests"
-    return Span(span.min_s + runs[0] * RUN_S, span.max_s + runs[1] * RUN_S, basis)
+    runs = f"{effort.min_runs} to {effort.max_runs} runs"
+    basis = f"{span.basis}; then {runs} of {RUN_S:g} s, or of {limits.min_requests} requests"
+    return Span(span.min_s + effort.min_runs * RUN_S, span.max_s + effort.max_runs * RUN_S, basis)
 
 
 def tokens(settings: RunSettings) -> tuple[int, int] | None:

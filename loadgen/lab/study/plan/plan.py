@@ -11,7 +11,8 @@ from loadgen.lab.study.plan.estimate import Span
 from loadgen.lab.study.spec.arm_spec import ArmSpec
 from loadgen.lab.study.spec.study import Study
 
-NOISE, CONFIRMATION = "noise", "confirmation"
+NOISE = "noise"
+CONFIRMATION = "confirmation"
 NOISE_STARTS = 3  # of the baseline, to estimate how much starts of the same arm differ
 
 
@@ -20,14 +21,18 @@ class PlannedArm:
     """An arm in a step: how it is served, what it is measured with, and how long that may take.
 
     Attributes:
-        start: Whether the step starts from this arm, which then runs beside the others for
-            comparison.
+        step: Name of the step.
+        spec: Configuration and name in the step.
+        start: Whether the step starts from this arm, which then runs beside the others for comparison.
         model: Folder, hub name or file that is served.
         launches: Commands of the servers, one for each replica.
         identity: Hash of what is served; equal for arms that are served in the same way.
         workloads: Workloads to run after each start, in order.
+        batches: The same, split where the engine must be restarted because it cannot empty its caches.
+        until_ready: Estimated time of a start.
         loads: Estimated time of each workload; None: unknown.
         same_as: STEP/ARM that was planned before and is served in the same way.
+        notes: Remarks for the user.
     """
 
     step: str
@@ -37,7 +42,6 @@ class PlannedArm:
     launches: list[Launch]
     identity: str
     workloads: tuple[str, ...]
-    # the same, split where the engine must be restarted because it cannot empty its caches
     batches: tuple[tuple[str, ...], ...]
     until_ready: Span
     loads: dict[str, Span | None]
@@ -57,9 +61,10 @@ class PlannedArm:
     @property
     def seconds(self) -> tuple[float, float]:
         """Shortest and longest usual time of a start with its workloads, without those of unknown time."""
-        known, starts = [span for span in self.loads.values() if span], len(self.batches)
-        low = starts * self.until_ready.min_s + sum(span.min_s for span in known)
-        return low, starts * self.until_ready.max_s + sum(span.max_s for span in known)
+        spans = [span for span in self.loads.values() if span]
+        starts = len(self.batches)
+        low = starts * self.until_ready.min_s + sum(span.min_s for span in spans)
+        return low, starts * self.until_ready.max_s + sum(span.max_s for span in spans)
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,9 @@ class Step:
     def starts(self) -> tuple[int, int]:
         """Minimum and maximum number of starts; the replicas of an arm count as one."""
         # The best drawn arm is measured as often as the arm that the stage starts from.
-        arms = 2 if self.trials else 0 if self.idle else len(self.arms)
+        arms = 2 if self.trials else len(self.arms)
+        if self.idle:
+            arms = 0
         return arms * self.min_starts + self.trials, arms * self.max_starts + self.trials
 
     @property
@@ -171,5 +178,8 @@ class Plan:
     @property
     def without_estimate(self) -> list[str]:
         """Names of the workloads whose time cannot be estimated."""
-        arms = [arm for step in self.steps for arm in step.arms]
-        return sorted({name for arm in arms for name, span in arm.loads.items() if span is None})
+        names: set[str] = set()
+        for step in self.steps:
+            for arm in step.arms:
+                names |= {name for name, span in arm.loads.items() if span is None}
+        return sorted(names)

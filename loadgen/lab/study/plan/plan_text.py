@@ -8,8 +8,8 @@ from loadgen.config.settings import RunSettings, public
 from loadgen.config.target import SIMULATOR
 from loadgen.lab.study.plan.estimate import Span
 from loadgen.lab.study.plan.plan import Plan, PlannedArm, Step
-from loadgen.lab.study.spec.objective import METRICS
-from loadgen.util.number_format import duration, duration_range, fixed, percent, value_range
+from loadgen.lab.study.spec.study import METRICS
+from loadgen.util.number_format import duration, duration_range, fixed, percent, plural, value_range
 from loadgen.util.packages import find
 from loadgen.util.redaction import redact_command, redact_variables
 from loadgen.util.terminal_text import printable
@@ -24,7 +24,8 @@ def as_text(plan: Plan) -> str:
 
 def as_json(plan: Plan) -> dict[str, Any]:
     """Return the plan as a JSON object, without credentials in variables and flags."""
-    study, default = plan.study, public(RunSettings())
+    study = plan.study
+    default = public(RunSettings())
     return {
         "study": study.name,
         "objective": study.objective.as_json() | {"more_is_better": study.objective.more_is_better},
@@ -44,21 +45,26 @@ def as_json(plan: Plan) -> dict[str, Any]:
 
 
 def _lines(plan: Plan) -> Iterator[str]:
-    study, objective, decision = plan.study, plan.study.objective, plan.study.decision
+    study = plan.study
+    objective = study.objective
+    decision = study.decision
     hardware = study.hardware
     aim = "more" if objective.more_is_better else "less"
-    devices = f", {hardware.devices} device{'s' * (hardware.devices != 1)}" if hardware.devices else ""
+    devices = f", {plural(hardware.devices, 'device')}" if hardware.devices else ""
     yield f"Study {study.name}: {', '.join(dict.fromkeys(study.models.values()))}"
     compared = "; a run compares it with NVML or npu-smi" if {*study.engines} - {SIMULATOR} else ""
     yield f"  on         {hardware.name}{devices}, as the file claims{compared}"
-    known = find("launchers", "local").never_started
-    if engines := ", ".join(f"{name} {known[name]}".strip() for name in study.engines if name in known):
+    never_started = find("launchers", "local").never_started
+    untested = [name for name in study.engines if name in never_started]
+    if engines := ", ".join(f"{name} {never_started[name]}".strip() for name in untested):
         yield f"  note       never started by loadgen's own tests: {engines}; commands follow the engines' sources"
     yield f"  objective  {objective.metric} on {objective.workload}, {aim} is better: {METRICS[objective.metric].text}"
-    needs = [f"{percent(objective.success_rate, 1)} of requests succeed"]
-    needs += [objective.slo] if objective.slo else []
-    needs += [f"at most {percent(objective.accuracy.max_loss, 1)} of accuracy is lost"] if objective.accuracy else []
-    yield f"  as long as {', '.join(needs)}"
+    limits = [f"{percent(objective.success_rate, 1)} of requests succeed"]
+    if objective.slo:
+        limits.append(objective.slo)
+    if objective.accuracy:
+        limits.append(f"at most {percent(objective.accuracy.max_loss, 1)} of accuracy is lost")
+    yield f"  as long as {', '.join(limits)}"
     repeats = decision.repeats
     yield (
         f"  better is  {percent(decision.min_effect, 1)} or more with {percent(decision.confidence, 1)} confidence, "
@@ -87,18 +93,23 @@ def _step_lines(number: int, step: Step) -> Iterator[str]:
 
 
 def _arm_lines(arm: PlannedArm, widest: int, wins: bool) -> Iterator[str]:
-    marks = ["the arm it starts from"] * arm.start + ["expected to win"] * wins
-    marks += [f"same as {arm.same_as}"] if arm.same_as else []
-    marks += [f"{arm.spec.replicas} replicas"] if arm.spec.replicas > 1 else []
+    marks = []
+    if arm.start:
+        marks.append("the arm it starts from")
+    if wins:
+        marks.append("expected to win")
+    if arm.same_as:
+        marks.append(f"same as {arm.same_as}")
+    if arm.spec.replicas > 1:
+        marks.append(f"{arm.spec.replicas} replicas")
     loads = ", ".join(f"{name} {_span(span)}" for name, span in arm.loads.items())
-    yield f"   {arm.name:<{widest}}  start {_span(arm.until_ready)}, {loads}" + (
-        f" ({'; '.join(marks)})" if marks else ""
-    )
+    remarks = f" ({'; '.join(marks)})" if marks else ""
+    yield f"   {arm.name:<{widest}}  start {_span(arm.until_ready)}, {loads}{remarks}"
     for number, launch in enumerate(arm.launches):
         if number == 0 and launch.shorthand and launch.shorthand[0] != launch.argv[0]:
             yield f"       # {_command(launch.shorthand)}"
-        env = " ".join(f"{name}={shlex.quote(value)}" for name, value in redact_variables(launch.env).items())
-        yield f"       {env}{' ' * bool(env)}{_command(launch.argv)}"
+        variables = [f"{name}={shlex.quote(value)}" for name, value in redact_variables(launch.env).items()]
+        yield f"       {' '.join([*variables, _command(launch.argv)])}"
         for path, text in launch.files.items() if number == 0 else ():
             lines = text.splitlines()
             yield f"       # writes {path}" + (f": {len(lines)} lines" if len(lines) > MAX_FILE_LINES else ":")
@@ -113,7 +124,7 @@ def _total(plan: Plan) -> Iterator[str]:
     hours = f", {fixed(gpu_low, 2)} to {fixed(gpu_high, 2)} GPU-hours" if plan.study.hardware.devices else ""
     unknown = ", ".join(plan.without_estimate)
     without = f", and the time of {unknown}, which is unknown" if unknown else ""
-    starts = [sum(each) for each in zip(*(step.starts for step in plan.steps), strict=True)]
+    starts = [sum(counts) for counts in zip(*(step.starts for step in plan.steps), strict=True)]
     yield f"In all: {value_range(*starts)} starts, {duration_range(low_s, high_s)}{hours}{without}"
     if wait_s := plan.study.budget.quiet_wait:
         before = "block and round" if plan.study.decision.rounds > 1 else "start"
@@ -133,11 +144,14 @@ def _total(plan: Plan) -> Iterator[str]:
         won = [f"{', '.join(step.wins)} wins {step.name}" for step in wins]
         yield f"Assumed: {'; '.join(won)}"
     yield "Basis of these times:"
-    arms = [arm for step in plan.steps for arm in step.arms]
-    bases = dict.fromkeys(f"start of {arm.spec.engine} with {arm.model}: {arm.until_ready.basis}" for arm in arms)
-    loads = (load for arm in arms for load in arm.loads.items())
-    bases |= dict.fromkeys(f"{name}: {span.basis if span else 'unknown'}" for name, span in loads)
-    yield from (f"  {basis}" for basis in bases)
+    starts_of: dict[str, None] = {}
+    loads_of: dict[str, None] = {}
+    for step in plan.steps:
+        for arm in step.arms:
+            starts_of[f"start of {arm.spec.engine} with {arm.model}: {arm.until_ready.basis}"] = None
+            for name, span in arm.loads.items():
+                loads_of[f"{name}: {span.basis if span else 'unknown'}"] = None
+    yield from (f"  {basis}" for basis in (*starts_of, *loads_of))
     yield "Nothing was started and nothing was measured."
 
 

@@ -7,13 +7,12 @@ from typing import Any
 
 from loadgen.engines import Launch
 from loadgen.errors import BadInput
-from loadgen.lab.study.plan import estimate, feasibility
+from loadgen.lab.study.plan import estimate, study_engines
 from loadgen.lab.study.plan.candidates import Candidates, check_expected, expected
-from loadgen.lab.study.plan.estimate import Span, UsualStart
+from loadgen.lab.study.plan.estimate import Effort, Span, UsualStart
 from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE, NOISE_STARTS, Plan, PlannedArm, Step
 from loadgen.lab.study.plan.study_engines import StudyEngines, identity
 from loadgen.lab.study.spec.arm_spec import ArmSpec
-from loadgen.lab.study.spec.search_effort import Effort
 from loadgen.lab.study.spec.stages import Change, Grid, Interactions, Joint
 from loadgen.lab.study.spec.strict_model import At, AtFault
 from loadgen.lab.study.spec.study import Study
@@ -23,7 +22,15 @@ CHANGES_NOTHING = "its values change nothing: it is served like {}"
 
 
 def plan(study: Study, usual_s: UsualStart = lambda engine, model: None) -> Plan:
-    """Plan a study, with the winners that each stage expects; AtFault if it asks for something impossible."""
+    """Plan a study, with the winners that each stage expects.
+
+    Args:
+        study: The study, checked.
+        usual_s: Returns how long servers have taken to start on this machine.
+
+    Raises:
+        AtFault: The study asks for something impossible.
+    """
     planner = Planner(study, usual_s)
     steps = [planner.noise()]
     for number in range(len(study.stages)):
@@ -48,9 +55,11 @@ class Planner:
     """
 
     def __init__(self, study: Study, usual_s: UsualStart = lambda engine, model: None) -> None:
-        self._study, self._candidates, self.engines = study, Candidates(study), StudyEngines(study)
+        self._study = study
+        self._candidates = Candidates(study)
+        self.engines = StudyEngines(study)
         self.loads = loads(study)
-        feasibility.check_rates(study, self.loads)
+        study_engines.check_rates(study, self.loads)
         self._usual_s = cache(usual_s)
         self._seen: dict[str, str] = {}  # identities to STEP/ARM
 
@@ -72,9 +81,11 @@ class Planner:
         Raises:
             AtFault: The stage asks for something impossible.
         """
-        stage, at = self._study.stages[number], ("stages", number)
-        feasibility.check_condition(self._study, number, self.engines.knobs)
-        starts, notes = self._candidates.starts(number), list[str]()
+        stage = self._study.stages[number]
+        at = ("stages", number)
+        study_engines.check_condition(self._study, number, self.engines.knobs)
+        starts = self._candidates.starts(number)
+        notes: list[str] = []
         tried = self._candidates.of_stage(number)
         if isinstance(stage, Joint):
             tried = self._expected_draw(number, stage, at)
@@ -95,22 +106,24 @@ class Planner:
                 notes.append(same)
         if as_planned:
             check_expected(stage, at, tried)
-        sources = [self._planned(stage.name, each, self._workloads(number), start=True) for each in starts]
-        by_identity = {each.identity: each for each in sources}
+        sources = [self._planned(stage.name, start, self._workloads(number), start=True) for start in starts]
+        by_identity = {source.identity: source for source in sources}
         for same in by_identity.keys() & arms.keys():
-            own, served_like = arms[same], by_identity[same].name
-            nothing = () if own.spec.changes == (Change(),) else (CHANGES_NOTHING.format(served_like),)
-            arms[same] = replace(own, start=True, same_as=None, notes=(*own.notes, *nothing))
-        everything = [*(each for same, each in by_identity.items() if same not in arms), *arms.values()]
-        for each in everything:
-            self._seen.setdefault(each.identity, each.path)
+            arm = arms[same]
+            remarks = arm.notes
+            if arm.spec.changes != (Change(),):
+                remarks += (CHANGES_NOTHING.format(by_identity[same].name),)
+            arms[same] = replace(arm, start=True, same_as=None, notes=remarks)
+        everything = [*(source for same, source in by_identity.items() if same not in arms), *arms.values()]
+        for arm in everything:
+            self._seen.setdefault(arm.identity, arm.path)
         if isinstance(stage, Interactions) and not arms:
             notes.append("fewer than two of these stages have a winner")
         elif isinstance(stage, Grid) and not tried:
             notes.append("no combination meets its condition `where`: nothing is started")
-        elif not isinstance(stage, Joint) and all(each.start for each in everything):
+        elif not isinstance(stage, Joint) and all(arm.start for arm in everything):
             notes.append("it tries only the arm that it starts from: nothing is started")
-        names = {each.name for each in everything}
+        names = {arm.name for arm in everything}
         repeats = self._study.decision.repeats
         return Step(
             name=stage.name,
@@ -120,7 +133,7 @@ class Planner:
             min_starts=repeats.least,
             max_starts=repeats.most,
             trials=stage.trials if isinstance(stage, Joint) else 0,
-            wins=tuple(each.name for each in expected(stage, tried) if each.name in names),
+            wins=tuple(spec.name for spec in expected(stage, tried) if spec.name in names),
             notes=tuple(notes),
         )
 
@@ -149,11 +162,12 @@ class Planner:
 
     def confirmation(self) -> Step:
         """Return the step that compares baseline and winner on every workload."""
-        first, last = self._candidates.baseline, self._candidates.incumbents[0]
+        first = self._candidates.baseline
+        last = self._candidates.incumbents[0]
         tuning = self._study.objective.workload
         workloads = (tuning, *(name for name in self._study.workloads if name != tuning))
-        both = [self._planned(CONFIRMATION, each, workloads, start=each is first) for each in (first, last)]
-        arms = tuple(both[: len({each.identity for each in both})])
+        both = [self._planned(CONFIRMATION, spec, workloads, start=spec is first) for spec in (first, last)]
+        arms = tuple(both[: len({arm.identity for arm in both})])
         repeats = self._study.decision.repeats
         return Step(CONFIRMATION, CONFIRMATION, (first.name,), arms, repeats.least, repeats.most)
 
@@ -175,6 +189,14 @@ class Planner:
         launches = self._launches(spec)
         same = identity(spec, launches)
         devices = min(spec.width * spec.replicas, self._study.hardware.devices)
+        objective = self._study.objective
+        spans: dict[str, Span | None] = {}
+        for name in workloads:
+            span = estimate.load(self.loads[name], model, devices)
+            if span is not None and (objective.metric, objective.workload) == ("goodput", name):
+                effort = Effort.for_effect(self._study.decision.min_effect)
+                span = estimate.searched(span, objective.limits, effort)
+            spans[name] = span
         return PlannedArm(
             step=step,
             spec=spec,
@@ -185,22 +207,16 @@ class Planner:
             workloads=workloads,
             batches=(workloads,) if self.engines.engine(spec).probes.flush else tuple((name,) for name in workloads),
             until_ready=estimate.start(spec.engine, model, self._usual_s),
-            loads={name: self._load(name, model, devices) for name in workloads},
+            loads=spans,
             same_as=None if start or step == CONFIRMATION else self._seen.get(same),
-            notes=feasibility.notes(spec, launches[0], {name: self.loads[name] for name in workloads}),
+            notes=study_engines.notes(spec, launches[0], {name: self.loads[name] for name in workloads}),
         )
 
-    def _load(self, name: str, model: str, devices: int) -> Span | None:
-        objective, span = self._study.objective, estimate.load(self.loads[name], model, devices)
-        if span is None or (objective.metric, objective.workload) != ("goodput", name):
-            return span
-        return estimate.searched(span, objective.limits, Effort.for_effect(self._study.decision.min_effect))
-
     def _launches(self, spec: ArmSpec) -> list[Launch]:
-        feasibility.check_knobs(self._study, spec, self.engines.known_knobs(spec))
+        study_engines.check_knobs(self._study, spec, self.engines.known_knobs(spec))
         try:
             launches = self.engines.launches(spec)
         except BadInput as error:
-            raise feasibility.engine_refusal(self._study, spec, error) from error
-        feasibility.check_devices(self._study, spec)
+            raise study_engines.engine_refusal(self._study, spec, error) from error
+        study_engines.check_devices(self._study, spec)
         return launches

@@ -1,4 +1,7 @@
-"""An arm as text: its command, its parameters, the result of a run, and its value on a workload."""
+"""An arm as text: its command, its parameters, the result of a run, and its value on a workload.
+
+Of published results also: what was assumed to place them, and which of their numbers are not as published.
+"""
 
 import json
 import re
@@ -8,17 +11,25 @@ from collections.abc import Iterator
 
 from loadgen.config import serialize
 from loadgen.config.settings import RunSettings, public
-from loadgen.lab.study.execute.arm_result import ArmResult, Verdict, WorkloadResult
-from loadgen.lab.study.execute.difference import Difference
+from loadgen.lab.study.execute.arm_result import ArmResult, Difference, Verdict, WorkloadResult
 from loadgen.lab.study.execute.trial import WorkloadRun
 from loadgen.lab.study.plan.plan import PlannedArm
-from loadgen.lab.study.report.published_notes import other_command
 from loadgen.lab.study.report.report_model import ReportModel
 from loadgen.report.html import Cell, Code, Line, Note, Span, Tone, cell, line
 from loadgen.report.vllm_block import HEADERS, block
-from loadgen.util.number_format import fixed, signed
+from loadgen.util.number_format import first_of, fixed, signed
 from loadgen.util.redaction import redact_command, redact_variables
 
+MAX_PLACES = 5  # that are named of one note
+LATENCY = re.compile(r"(mean|median|std|p\d+(?:\.\d+)?)_(\w+)_ms")
+ROWS = {
+    "request_throughput": "Request throughput (req/s)",
+    "input_throughput": "Input token throughput (tok/s)",
+    "output_throughput": "Output token throughput (tok/s)",
+    "total_token_throughput": "Total token throughput (tok/s)",
+    "max_output_tokens_per_s": "Peak output token throughput (tok/s)",
+    "max_concurrent_requests": "Peak concurrent requests",
+}
 DIGITS = 2  # of numbers and percentages
 TONES = {1: Tone.GOOD, -1: Tone.BAD, 0: Tone.QUIET}  # by direction
 UNCOLOURED = (Verdict.INFEASIBLE, Verdict.NOT_SIGNIFICANT)  # verdicts beside which no number is a gain or a loss
@@ -42,7 +53,8 @@ def files(planned: PlannedArm, model: ReportModel) -> Iterator[Note]:
 
 def parameters(planned: PlannedArm) -> Code:
     """Return what an arm adds to the bare command of its engine, one flag a line."""
-    words, lines = _words(planned), _variables(planned)
+    words = _words(planned)
+    lines = _variables(planned)
     for word in words[words.index(planned.model) + 1 :] if planned.model in words else words:
         if word.startswith("-") or not lines:
             lines.append(shlex.quote(word))
@@ -55,11 +67,11 @@ def result_block(run: WorkloadRun) -> Code:
     """Return the result of a run as `vllm bench serve` prints it."""
     summary = run.summary
     metrics = [metric for metric in HEADERS if summary.get(f"mean_{metric}_ms") is not None]
-    percentiles = sorted(float(found[1]) for name in summary if (found := PERCENTILE.fullmatch(name)))
-    known = defaultdict(lambda: None, {"request_rate": "inf"} | dict(summary))  # published results have fewer keys
+    percentiles = sorted(float(match[1]) for name in summary if (match := PERCENTILE.fullmatch(name)))
+    values = defaultdict(lambda: None, {"request_rate": "inf"} | dict(summary))  # published results have fewer keys
     if run.findings.published and "failed" not in run.findings.published:
-        known["failed"] = None
-    return Code("\n".join(row.rstrip() for row in block(known, metrics, percentiles)))
+        values["failed"] = None
+    return Code("\n".join(row.rstrip() for row in block(values, metrics, percentiles)))
 
 
 def profile(settings: RunSettings) -> Code:
@@ -105,8 +117,8 @@ def numbers(arm: ArmResult | None, workload: str, model: ReportModel) -> Cell:
     if model.study.objective.metric != "total_tps_per_box":
         lines.append(line(f"Total TPS: {fixed(result.total_tps, DIGITS)}{' (est.)' if result.estimated else ''}"))
     lines.append(line(f"Mean TPOT(ms): {fixed(result.mean('mean_tpot_ms'), DIGITS)}"))
-    if model.published and (served := other_command(arm, workload)):
-        lines.append(served)
+    if model.published and (served_by := other_command(arm, workload)):
+        lines.append(served_by)
     if arm.verdict is Verdict.INFEASIBLE:
         lines.append(line(f"not considered: {arm.why}"))
     return cell(*lines)
@@ -119,3 +131,54 @@ def _words(planned: PlannedArm) -> list[str]:
 
 def _variables(planned: PlannedArm) -> list[str]:
     return [f"{name}={shlex.quote(value)}" for name, value in redact_variables(planned.spec.env).items()]
+
+
+def assumptions(model: ReportModel) -> Iterator[Line]:
+    """Yield what was assumed of the results, each with the places that it holds for."""
+    places: dict[str, dict[str, None]] = {}
+    for run in model.runs:
+        origin = run.findings.provenance
+        for note in origin.notes if origin else ():
+            places.setdefault(note, {})[place(run)] = None
+    for note, where in places.items():
+        yield line(f"{first_of([*where], MAX_PLACES)}: {note}")
+
+
+def other_command(arm: ArmResult, workload: str) -> Line | None:
+    """Return the command of an arm's result on a workload if it is not the arm's own."""
+    for trial in arm.trials:
+        run = trial.runs.get(workload)
+        if run is None or trial.config == arm.planned.identity or run.findings.provenance is None:
+            continue
+        text = run.findings.provenance.command
+        return line("served by ", Span(text, Tone.CODE) if text else "an unknown command")
+    return None
+
+
+def row_name(key: str) -> str:
+    """Return the name that a number has in a result block; its key if no block has it."""
+    if match := LATENCY.fullmatch(key):
+        metric = HEADERS[match[2]][0] if match[2] in HEADERS else match[2].upper()
+        return f"{match[1].capitalize()} {metric} (ms)"
+    return ROWS.get(key, key)
+
+
+def place(run: WorkloadRun) -> str:
+    """Return the file and line of a published result, without folders."""
+    origin = run.findings.provenance
+    assert origin is not None
+    return origin.place.removeprefix(origin.file.rpartition("/")[0]).lstrip("/")
+
+
+def changes(run: WorkloadRun) -> str:
+    """Return which numbers of a result are not as published, in one line; empty if all are."""
+    changed = {name: value for name, value in run.findings.published.items() if run.summary.get(name) != value}
+    again = [
+        f"{row_name(name)} {fixed(run.summary[name], DIGITS)} (published: {fixed(value, DIGITS)})"
+        for name, value in changed.items()
+        if run.summary.get(name) is not None
+    ]
+    left_out = [row_name(name) for name in changed if run.summary.get(name) is None]
+    parts = [f"Computed again from tokens and duration: {', '.join(again)}."] if again else []
+    parts += [f"Left out, since the audit finds them inconsistent: {', '.join(left_out)}."] if left_out else []
+    return " ".join(parts)

@@ -1,5 +1,6 @@
 """The charts of a report; a chart without data is left out."""
 
+import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,8 @@ from loadgen.report.html.charts.chart import BarLook, Look
 from loadgen.report.result.latencies import percentiles_by_nines
 from loadgen.util.number_format import brief, percent, signed
 
-ROW, EDGE = 26, 14  # pixels of a row of names, and above and below all rows
+ROW = 26  # pixels of a row of names
+EDGE = 14  # pixels above and below all rows
 LABEL_SPACE = 1.35  # a horizontal axis is longer than its bars by this factor, for their labels
 MAX_LABELS = 6  # points of a scatter with a label
 OTHERS = "other arms"  # in a scatter, without baseline and winner
@@ -63,9 +65,9 @@ def _cases(model: ReportModel, baseline: ArmResult) -> Chart | None:
         bars["baseline"].append((place - offset, 100.0, brief(base.achieved)))
     if not shown:
         return None
-    both = {name: rows for name, rows in bars.items() if rows}
+    drawn = {name: rows for name, rows in bars.items() if rows}
     marks = []
-    for name, rows in both.items():
+    for name, rows in drawn.items():
         places, shares, labels = map(list, zip(*rows, strict=True))
         marks.append(
             Bars(
@@ -75,10 +77,10 @@ def _cases(model: ReportModel, baseline: ArmResult) -> Chart | None:
                 shares,
                 "base" if name == "baseline" else "first",
                 labels,
-                thickness=0.36 if len(both) > 1 else 0.6,
+                thickness=0.36 if len(drawn) > 1 else 0.6,
             )
         )
-    highest = max(share for rows in both.values() for _, share, _ in rows)
+    highest = max(max(mark.highs) for mark in marks)
     return Chart(
         title=f"{model.label} by workload",
         about=f"{model.label} of {'baseline and winner' if model.winner else 'the baseline'} on {', '.join(shown)}",
@@ -114,11 +116,11 @@ def _waterfall(model: ReportModel, baseline: ArmResult) -> Chart | None:
 
 
 def _pareto(model: ReportModel) -> Chart | None:
-    points = {
-        identity: (name, result.user_tps, result.gpu_tps)
-        for identity, (name, result) in model.configurations.items()
-        if result.user_tps is not None and result.gpu_tps is not None
-    }
+    points = {}
+    for identity, (name, result) in model.configurations.items():
+        if result.user_tps is not None and result.gpu_tps is not None:
+            label = name if len(name) <= 40 else f"{name[:39]}\N{HORIZONTAL ELLIPSIS}"
+            points[identity] = (label, result.user_tps, result.gpu_tps)
     if len(points) < 2:
         return None
     roles = {
@@ -132,7 +134,7 @@ def _pareto(model: ReportModel) -> Chart | None:
     looks: dict[str, Look] = {OTHERS: "open", "baseline": "second", "winner": "first"}
     for role, look in looks.items():
         shown = [identity for identity in points if roles.get(identity, OTHERS) == role]
-        labels = [_label(points[identity][0]) if identity in labelled else "" for identity in shown]
+        labels = [points[identity][0] if identity in labelled else "" for identity in shown]
         if shown:
             marks.append(Dots(role, *_columns([points[identity][1:] for identity in shown]), look, labels))
     xs, ys = _columns([point[1:] for point in points.values()])
@@ -147,12 +149,13 @@ def _pareto(model: ReportModel) -> Chart | None:
 
 def _frontier(points: Mapping[str, tuple[float, float]]) -> list[str]:
     """Return the keys of the points that no other point exceeds in both coordinates, by the first coordinate."""
-    best, found = -math.inf, list[str]()
+    best = -math.inf
+    keys: list[str] = []
     for key, (_, y) in sorted(points.items(), key=lambda item: (-item[1][0], -item[1][1])):
         if y > best:
             best = y
-            found.append(key)
-    return found[::-1]
+            keys.append(key)
+    return keys[::-1]
 
 
 def _noise(model: ReportModel) -> Chart | None:
@@ -165,8 +168,11 @@ def _noise(model: ReportModel) -> Chart | None:
     if not rows:
         return None
     least = 100 * model.study.decision.min_effect
-    places = [place for place, values in enumerate(rows.values()) for _ in values]
-    values = [value for row in rows.values() for value in row]
+    places: list[float] = []
+    values: list[float] = []
+    for place, deviations in enumerate(rows.values()):
+        places += [place] * len(deviations)
+        values += deviations
     ends = (-0.5, len(rows) - 0.5)
     limits = tuple(Curve("", [x, x], ends, colour=2) for x in (-least, least))
     title = f"Starts of the same arm (dashed: the minimum effect, {percent(least / 100, 1)})"
@@ -181,26 +187,28 @@ def _noise(model: ReportModel) -> Chart | None:
 
 def _latencies(model: ReportModel, baseline: ArmResult, folder: Path) -> Chart | None:
     arms = {"baseline": baseline} | ({"optimized": model.winner} if model.winner else {})
-    found: dict[str, dict[str, Histogram]] = {}
+    latencies: dict[str, dict[str, Histogram]] = {}
     for name, arm in arms.items():
         result = arm.workloads.get(model.workload)
         for title, histogram in _histograms(folder, result).items():
-            found.setdefault(title, {})[name] = histogram
-    if not found:
+            latencies.setdefault(title, {})[name] = histogram
+    if not latencies:
         return None
-    most = max(1.0, max(math.log10(each.count) for arms in found.values() for each in arms.values()))
+    most = 1.0  # nines
+    for histograms in latencies.values():
+        most = max(most, *(math.log10(histogram.count) for histogram in histograms.values()))
     places = [*(number / POINTS_PER_DECADE for number in range(1, math.ceil(most * POINTS_PER_DECADE))), most]
     panels = []
-    for title, each in found.items():
+    for title, histograms in latencies.items():
         curves = tuple(
             Curve(name, places, percentiles_by_nines(histogram, places), colour=1 if name == "optimized" else 6)
-            for name, histogram in each.items()
+            for name, histogram in histograms.items()
         )
-        scale = Linear.over("ms", [value for curve in curves for value in curve.ys])
+        scale = Linear.over("ms", list(itertools.chain.from_iterable(curve.ys for curve in curves)))
         panels.append(Panel(f"{title}, ms", scale, curves, height=110))
     return Chart(
         title="Latency by percentile",
-        about=f"Percentiles of {', '.join(found)} on {model.workload}, of the median start of each arm",
+        about=f"Percentiles of {', '.join(latencies)} on {model.workload}, of the median start of each arm",
         along="percentile",
         scale=Nines(most),
         panels=tuple(panels),
@@ -219,8 +227,8 @@ def _histograms(folder: Path, result: WorkloadResult | None) -> dict[str, Histog
         return {}
     try:
         saved = orjson.loads(path.read_bytes())["loadgen"].get("histograms", {})
-        found = {title: saved.get(name, {}) for name, title in LATENCIES.items()}
-        return {title: Histogram.from_dict(data) for title, data in found.items() if data.get("count")}
+        histograms = {title: saved.get(name, {}) for name, title in LATENCIES.items()}
+        return {title: Histogram.from_dict(data) for title, data in histograms.items() if data.get("count")}
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError, BadInput) as error:
         problem = f"is not the whole result of a run ({error})"
         raise BadInput(str(path), problem, "restore it, or remove it: the report does not need it") from error
@@ -232,7 +240,3 @@ def _rows_panel(title: str, names: Sequence[str], marks: Sequence[Any], row: int
 
 def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
     return [x for x, _ in points], [y for _, y in points]
-
-
-def _label(name: str) -> str:
-    return name if len(name) <= 40 else f"{name[:39]}\N{HORIZONTAL ELLIPSIS}"

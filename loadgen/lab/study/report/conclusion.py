@@ -1,19 +1,18 @@
 """The conclusion of a report, its warnings and its caveats."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Literal
 
 from loadgen.lab.study.execute.arm_result import ArmResult
-from loadgen.lab.study.execute.difference import Difference
-from loadgen.lab.study.execute.trial import Trial, WorkloadRun
-from loadgen.lab.study.report.arm_text import DIGITS, TONES, command, difference_span, files, score
-from loadgen.lab.study.report.published_notes import assumptions, place
+from loadgen.lab.study.report.arm_text import DIGITS, TONES, assumptions, command, difference_span, files, place, score
+from loadgen.lab.study.report.findings_text import shortfall
 from loadgen.lab.study.report.report_model import ReportModel
-from loadgen.lab.study.report.shortfall import shortfall
 from loadgen.report.html import Block, Items, Line, Note, Paragraph, Span, Tone, line, prose
 from loadgen.util.number_format import first_of, percent, plural, signed
 
-MAX_REASONS, MAX_RUNS = 3, 3  # of SUSPECT runs: reasons that are shown, and runs that are named of each
+MAX_REASONS = 3  # of SUSPECT runs that are shown
+MAX_RUNS = 3  # that are named of each reason
 
 
 def warnings(model: ReportModel) -> Iterator[Block]:
@@ -26,10 +25,10 @@ def warnings(model: ReportModel) -> Iterator[Block]:
             "These results are imported, one run of each arm on each workload. Differences have no bounds, and nothing "
             "was confirmed: that the author adopted an arm is what the study says (`expect`)."
         )
-        said: list[Block] = [Paragraph(prose(text))]
+        remarks: list[Block] = [Paragraph(prose(text))]
         if assumed := tuple(assumptions(model)):
-            said += [Paragraph(line("What was assumed, and what does not fit:")), Items(assumed)]
-        yield Note("warning", "Published results", tuple(said))
+            remarks += [Paragraph(line("What was assumed, and what does not fit:")), Items(assumed)]
+        yield Note("warning", "Published results", tuple(remarks))
     if model.findings.open:
         blocks: list[Block] = []
         if model.missing:
@@ -45,7 +44,12 @@ def conclusion(model: ReportModel) -> Iterator[Block]:
         yield Paragraph(line("Nothing has been measured yet."))
         return
     if model.findings.nothing_feasible:
-        yield from _nothing_feasible(model)
+        yield Paragraph(line(Span("No arm that ran met the limits of the study.", Tone.STRONG)))
+        if model.findings.closest is not None:
+            _, closest = model.findings.closest
+            why = f": {closest.why}" if closest.why else ""
+            yield Paragraph(line("The closest was ", Span(closest.name, Tone.CODE), why))
+            yield from _command(closest, model, "info")
         return
     winner = model.winner
     if winner is None:
@@ -86,12 +90,14 @@ def caveats(model: ReportModel) -> Iterator[Line]:
         "Stages were tried in turn, so a combination that no stage tried may be better. The results hold for this "
         "hardware, these versions and these workloads."
     )
-    if any(result.estimated for arm in model.arms for result in arm.workloads.values()):
+    results = itertools.chain.from_iterable(arm.workloads.values() for arm in model.arms)
+    if any(result.estimated for result in results):
         yield line("(est.): measured on a part of the box, and multiplied by how often that part fits into it.")
     if model.winner and model.baseline and model.study.objective.accuracy is None:
-        ours, theirs = model.winner.planned.model, model.baseline.planned.model
-        if ours != theirs:
-            yield line(f"The winner serves {ours} instead of {theirs}. The quality of its answers was not checked.")
+        served = model.winner.planned.model
+        replaced = model.baseline.planned.model
+        if served != replaced:
+            yield line(f"The winner serves {served} instead of {replaced}. The quality of its answers was not checked.")
     if repeated := sum(arm.repeated for arm in model.arms):
         starts = len(model.findings.trials)
         yield line(f"{repeated} of {starts} starts were disturbed by others, and repeated.")
@@ -99,13 +105,18 @@ def caveats(model: ReportModel) -> Iterator[Line]:
 
 
 def _suspect_runs(model: ReportModel) -> Iterator[Line]:
-    count, reasons = 0, dict[str, list[str]]()
+    count = 0
+    reasons: dict[str, list[str]] = {}
     for trial in model.findings.trials:
+        request = trial.request
+        again = " again" if request.attempt else ""
+        start = f"{request.step}/{request.arm} block {request.block + 1}{again}"
         for workload, run in trial.runs.items():
             if run.findings.verdict == "SUSPECT":
                 count += 1
+                name = place(run) if run.findings.provenance is not None else f"{start} on {workload}"
                 for reason in run.findings.reasons or ["without a reason"]:
-                    reasons.setdefault(reason, []).append(_run_name(trial, workload, run))
+                    reasons.setdefault(reason, []).append(name)
     if not count:
         return
     shown = [f"{reason} ({first_of(names, MAX_RUNS)})" for reason, names in reasons.items()][:MAX_REASONS]
@@ -114,21 +125,14 @@ def _suspect_runs(model: ReportModel) -> Iterator[Line]:
     yield prose(f"{count} of {len(model.runs)} runs are SUSPECT: {'; '.join(shown)}{left}")
 
 
-def _run_name(trial: Trial, workload: str, run: WorkloadRun) -> str:
-    if run.findings.provenance is not None:
-        return place(run)
-    request = trial.request
-    again = " again" if request.attempt else ""
-    return f"{request.step}/{request.arm} block {request.block + 1}{again} on {workload}"
-
-
 def _command(arm: ArmResult, model: ReportModel, kind: Literal["tip", "info"] = "tip") -> Iterator[Block]:
     yield Note(kind, "Serving Command", (command(arm.planned),), folded=False)
     yield from files(arm.planned, model)
 
 
 def _baseline_stays(model: ReportModel) -> Line:
-    finalist, least = model.finalist, percent(model.study.decision.min_effect, 1)
+    finalist = model.finalist
+    least = percent(model.study.decision.min_effect, 1)
     if finalist is None and model.published:
         return line("No results are published of an arm that the study expects to win, so the baseline stays:")
     if finalist is None and not any(arm.comparison is not None for arm in model.arms):
@@ -136,7 +140,8 @@ def _baseline_stays(model: ReportModel) -> Line:
     if finalist is None:
         when = " so far" if model.findings.open else ""
         return line(f"No arm{when} is shown to be {least} better than the baseline, so the baseline stays:")
-    name, why = Span(finalist.name, Tone.CODE), [f" ({finalist.verdict}", *_difference(model, finalist)]
+    name = Span(finalist.name, Tone.CODE)
+    why = [f" ({finalist.verdict}", *_difference(model, finalist)]
     if model.published:
         return line("The author adopted ", name, ", but its results do not allow that", *why, "). The baseline stays:")
     return line("Fresh starts did not confirm ", name, *why, "), so the baseline stays:")
@@ -145,8 +150,8 @@ def _baseline_stays(model: ReportModel) -> Line:
 def _gains(model: ReportModel, winner: ArmResult) -> Iterator[Block]:
     workload = model.workload
     if workload not in winner.workloads:
-        text = f"No result of this configuration on {workload} is known, so its gain there is not known either."
-        yield Paragraph(line(text))
+        missing = f"No result of this configuration on {workload} is known, so its gain there is not known either."
+        yield Paragraph(line(missing))
         return
     others: list[tuple[list[str | Span], ArmResult]] = []
     if model.published:
@@ -154,37 +159,26 @@ def _gains(model: ReportModel, winner: ArmResult) -> Iterator[Block]:
         yield Paragraph(line(f"{model.label} on {workload}, from single runs: {value}."))
         others += [(["the baseline"], model.baseline)] if model.baseline else []
     else:
-        yield Paragraph(_confirmed(model, winner))
+        gain = _difference(model, winner)
+        if model.findings.confirmed is None:
+            text = line(f"{model.label} compared with the baseline:", *gain, ", not yet confirmed by fresh starts.")
+        else:
+            remark = f" ({winner.why})" if winner.why else ""
+            text = line(f"Confirmed by fresh starts of baseline and winner: {model.label}", *gain, f"{remark}.")
+        yield Paragraph(text)
     for overtaken, arm in model.overtaken.items():
         others.append(([Span(overtaken, Tone.CODE), " (not part of the winner)"], arm))
-    compared = [(name, arm, model.apart(winner, arm)) for name, arm in others]
-    if lines := [_compared(model, name, arm, apart) for name, arm, apart in compared if apart is not None]:
+    lines = []
+    for name, arm in others:
+        apart = model.apart(winner, arm)
+        if apart is not None:
+            value = score(arm.workloads[workload], model, model.unit)
+            change = Span(f"({signed(apart.share, DIGITS)}; {apart.bounds(DIGITS)})", TONES[apart.direction])
+            lines.append(line("compared with ", *name, f", {value}: ", change))
+    if lines:
         yield Items(tuple(lines))
-
-
-def _compared(model: ReportModel, name: list[str | Span], arm: ArmResult, apart: Difference) -> Line:
-    value = score(arm.workloads[model.workload], model, model.unit)
-    gain = Span(f"({signed(apart.share, DIGITS)}; {apart.bounds(DIGITS)})", TONES[apart.direction])
-    return line("compared with ", *name, f", {value}: ", gain)
-
-
-def _confirmed(model: ReportModel, winner: ArmResult) -> Line:
-    difference = _difference(model, winner)
-    if model.findings.confirmed is None:
-        return line(f"{model.label} compared with the baseline:", *difference, ", not yet confirmed by fresh starts.")
-    remark = f" ({winner.why})" if winner.why else ""
-    return line(f"Confirmed by fresh starts of baseline and winner: {model.label}", *difference, f"{remark}.")
 
 
 def _difference(model: ReportModel, arm: ArmResult) -> list[str | Span]:
     difference = model.difference(arm)
     return [] if difference is None else [" ", difference_span(arm, difference)]
-
-
-def _nothing_feasible(model: ReportModel) -> Iterator[Block]:
-    yield Paragraph(line(Span("No arm that ran met the limits of the study.", Tone.STRONG)))
-    if model.findings.closest is not None:
-        _, closest = model.findings.closest
-        why = f": {closest.why}" if closest.why else ""
-        yield Paragraph(line("The closest was ", Span(closest.name, Tone.CODE), why))
-        yield from _command(closest, model, "info")

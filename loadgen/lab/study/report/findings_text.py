@@ -1,23 +1,40 @@
-"""The findings of a study as text for the terminal, and as JSON."""
+"""The findings of a study as text for the terminal, and as JSON.
 
+Two texts are also parts of the report: what was done about disturbed starts of a step, and what kept a study from its
+decisions when the budget was spent.
+"""
+
+import itertools
 import math
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from loadgen.lab.study.execute import publications
-from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
-from loadgen.lab.study.execute.difference import Difference
+from loadgen.lab.study.execute.arm_result import ArmResult, Difference, Verdict
+from loadgen.lab.study.execute.disturbance import disturbance
 from loadgen.lab.study.execute.findings import BUDGET, NOT_YET, Findings, StepResult
 from loadgen.lab.study.execute.trial import Trial
-from loadgen.lab.study.plan.plan import CONFIRMATION
-from loadgen.lab.study.report.disturbance_text import disturbance_text
-from loadgen.lab.study.report.shortfall import shortfall
-from loadgen.lab.study.spec.objective import METRICS
-from loadgen.lab.study.spec.study import Study
-from loadgen.util.number_format import brief, duration, fixed, percent, plural
+from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE
+from loadgen.lab.study.spec.study import METRICS, Study
+from loadgen.stats import group_sequential
+from loadgen.stats.group_sequential import Plan
+from loadgen.stats.layouts import Adjustment
+from loadgen.stats.variance import Noise
+from loadgen.util.machine import MAX_STOLEN_SHARE
+from loadgen.util.number_format import brief, duration, fixed, percent, plural, value_range
 
+TWICE = " (twice min_effect: no arm has gained more than min_effect so far)"
+MEASURED = " (the largest so far)"
+# What was done about disturbed starts in the comparison of an arm with the reference.
+TEXTS: Mapping[Adjustment, str] = {
+    Adjustment.NONE: "compared by undisturbed starts alone",
+    Adjustment.SLOPES: "what lost cores cost is estimated for each arm and taken out",
+    Adjustment.LEFT_OUT: "these are left out",
+    Adjustment.OPEN_BOUNDS: "these count as they are; a gain has only one bound if its arm and the reference were "
+    "disturbed unequally often",
+}
 NOT_CONFIRMED = "not run: results of the baseline, and of the arm that the author adopted"
 REMEDIES = {NOT_YET: "`loadgen tune run` resumes", BUDGET: "raise it in the study, and run that again"}
 NEW_STORE = "mend that, and run the study in another store (--store)"
@@ -25,21 +42,21 @@ NEW_STORE = "mend that, and run the study in another store (--store)"
 
 def as_text(findings: Findings) -> Iterator[str]:
     """Yield the findings step by step, and the conclusion."""
-    for found in findings.steps:
-        yield from step_lines(found, findings.study, published=findings.published)
+    for step in findings.steps:
+        yield from step_lines(step, findings.study, published=findings.published)
         yield ""
     yield from conclusion(findings)
 
 
-def step_lines(found: StepResult, study: Study, *, published: bool = False) -> Iterator[str]:
+def step_lines(step: StepResult, study: Study, *, published: bool = False) -> Iterator[str]:
     """Yield the arms of a step, its noise, and what was done about disturbed starts."""
-    remark = found.open or (NOT_CONFIRMED if found.step.kind == CONFIRMATION and published else "")
-    yield f"{found.step.name}{f' ({remark})' if remark else ''}"
-    widest = max((len(arm.name) for arm in found.arms), default=0)
-    for arm in found.arms:
+    remark = step.open or (NOT_CONFIRMED if step.step.kind == CONFIRMATION and published else "")
+    yield f"{step.step.name}{f' ({remark})' if remark else ''}"
+    widest = max((len(arm.name) for arm in step.arms), default=0)
+    for arm in step.arms:
         yield f"  {arm.name:<{widest}}  {arm_line(arm, study)}"
-    yield from (f"  {line}" for line in noise_lines(found))
-    if disturbed := disturbance_text(found, study.objective.workload):
+    yield from (f"  {line}" for line in noise_lines(step))
+    if disturbed := disturbance_text(step, study.objective.workload):
         yield f"  {disturbed}"
 
 
@@ -58,14 +75,14 @@ def arm_line(arm: ArmResult, study: Study) -> str:
     return ", ".join(parts)
 
 
-def noise_lines(found: StepResult) -> Iterator[str]:
+def noise_lines(step: StepResult) -> Iterator[str]:
     """Yield the noise of a step and the effect that it lets one detect."""
-    if found.noise is not None and not math.isnan(found.noise.sd):
-        yield f"noise {percent(found.noise.sd, 2)}, the standard deviation of one start ({found.noise.df} df)"
-    if found.round_noise is not None:
-        yield f"noise {percent(found.round_noise.sd, 2)} of one round in a start ({found.round_noise.df} df)"
-    if found.least_effect is not None:
-        yield f"planned to detect effects from {percent(found.least_effect, 1)}, by the noise of earlier steps"
+    if step.noise is not None and not math.isnan(step.noise.sd):
+        yield f"noise {percent(step.noise.sd, 2)}, the standard deviation of one start ({step.noise.df} df)"
+    if step.round_noise is not None:
+        yield f"noise {percent(step.round_noise.sd, 2)} of one round in a start ({step.round_noise.df} df)"
+    if step.least_effect is not None:
+        yield f"planned to detect effects from {percent(step.least_effect, 1)}, by the noise of earlier steps"
 
 
 def _gain(arm: ArmResult, study: Study) -> str:
@@ -87,7 +104,12 @@ def conclusion(findings: Findings) -> Iterator[str]:
         return
     rival = findings.finalist
     if rival is None:
-        yield from _baseline_stays(findings)
+        if findings.published:
+            yield "No published result is of an arm that the study expects to win"
+        elif any(arm.comparison is not None for arm in itertools.chain(*(step.arms for step in findings.steps))):
+            yield "No arm was better than the baseline"
+        else:
+            yield "No arm was compared with the baseline"
     elif gain := _gain(rival, findings.study):
         confirmed = "is confirmed" if findings.confirmed else "is not confirmed"
         yield f"Winner {rival.name}: its gain {confirmed}, {gain} in fresh starts beside the baseline"
@@ -101,37 +123,23 @@ def conclusion(findings: Findings) -> Iterator[str]:
             yield f"Winner {rival.name} was not confirmed: {why}"
 
 
-def _baseline_stays(findings: Findings) -> Iterator[str]:
-    arms = [arm for found in findings.steps for arm in found.arms]
-    if findings.published:
-        yield "No published result is of an arm that the study expects to win"
-    elif any(arm.comparison is not None for arm in arms):
-        yield "No arm was better than the baseline"
-    else:
-        yield "No arm was compared with the baseline"
-
-
 def as_json(findings: Findings, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the findings with all their trials as JSON."""
     return {
         **{name: facts[name] for name in ("study", "source", "host", "builds", "data")},
         **_values(findings, "open", "seconds"),
-        "steps": [_step(found) for found in findings.steps],
-    }
-
-
-def _step(found: StepResult) -> dict[str, Any]:
-    return {
-        **_values(found.step, "name", "kind"),
-        **_values(found, "reference", "won", "open", "noise", "round_noise", "least_effect"),
-        "arms": [_arm(arm) for arm in found.arms],
-    }
-
-
-def _arm(arm: ArmResult) -> dict[str, Any]:
-    return {
-        **_values(arm, "name", "verdict", "why", "values", "comparison"),
-        "trials": [_trial(trial) for trial in arm.trials],
+        "steps": [
+            {
+                **_values(step.step, "name", "kind"),
+                **_values(step, "reference", "won", "open", "noise", "round_noise", "least_effect"),
+                "arms": [
+                    _values(arm, "name", "verdict", "why", "values", "comparison")
+                    | {"trials": [_trial(trial) for trial in arm.trials]}
+                    for arm in step.arms
+                ],
+            }
+            for step in findings.steps
+        ],
     }
 
 
@@ -145,13 +153,15 @@ def _trial(trial: Trial) -> dict[str, Any]:
 
 
 def _values(part: object, *names: str) -> dict[str, Any]:
-    return {name: _json(getattr(part, name)) for name in names}
-
-
-def _json(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return list(value)
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    values = {}
+    for name in names:
+        value = getattr(part, name)
+        if isinstance(value, tuple):
+            value = list(value)
+        elif is_dataclass(value) and not isinstance(value, type):
+            value = asdict(value)
+        values[name] = value
+    return values
 
 
 def time_spent(findings: Findings) -> str:
@@ -161,3 +171,90 @@ def time_spent(findings: Findings) -> str:
     devices = findings.study.hardware.devices
     hours = f", {fixed(findings.seconds / 3600 * devices, 2, 'GPU-hours')}" if devices else ""
     return f"{plural(len(findings.trials), 'start')}, {duration(findings.seconds)}{hours}"
+
+
+def shortfall(findings: Findings) -> Iterator[str]:
+    """Yield why the last step is not decided, and how much more it needs; nothing unless the budget is spent."""
+    step = findings.steps[-1] if findings.steps else None
+    if findings.open != BUDGET or step is None or not step.open or step.step.kind == NOISE:
+        return
+    before = Noise.pooled([earlier.noise for earlier in findings.steps[:-1] if earlier.noise is not None])
+    noise = before if step.noise is None else step.noise.with_prior(before)
+    reasons = [] if noise is None else [f"noise {percent(noise.sd, 1)} of one start"]
+    trials = list(itertools.chain.from_iterable(arm.trials for arm in step.arms))
+    reasons += _disturbances(trials, findings.study.objective.workload)
+    if reasons:
+        yield f"{step.step.name}: {'; '.join(reasons)}"
+    if noise is not None:
+        yield from _need(findings, step, noise)
+
+
+def _disturbances(trials: Sequence[Trial], workload: str) -> Iterator[str]:
+    parts = [disturbance(trial, workload) for trial in trials if workload in trial.runs]
+    others = sorted(part.others_cores for part in parts if part.others_cores > part.max_others_cores)
+    stolen = sorted(part.stolen_share for part in parts if part.stolen_share > MAX_STOLEN_SHARE)
+    if others:
+        cores = value_range(f"{others[0]:.1f}", f"{others[-1]:.1f}")
+        yield f"in {len(others)} of {len(parts)} runs other processes used {cores} cores"
+    if stolen:
+        shares = value_range(percent(stolen[0], 0), percent(stolen[-1], 0))
+        yield f"in {len(stolen)} of {len(parts)} runs the hypervisor took {shares} of the time"
+
+
+def _need(findings: Findings, step: StepResult, noise: Noise) -> Iterator[str]:
+    decision = findings.study.decision
+    rivals = [arm for arm in step.arms if arm.name != step.reference]
+    plan = Plan(decision.min_effect, decision.confidence, step.step.min_starts, step.step.max_starts)
+    compared = [arm.comparison for arm in rivals if arm.undecided and arm.comparison and arm.comparison.blocks]
+    effect = max((0.0, *(comparison.effect for comparison in compared)))
+    assumed = effect <= plan.least_effect  # so far no arm has gained more
+    if assumed:
+        effect = 2 * plan.least_effect
+    blocks = group_sequential.blocks_needed(effect, noise, max(1, len(rivals)), plan)
+    if blocks is None:
+        return
+    running = [arm for arm in step.arms if arm.undecided or arm.name == step.reference]
+    done = min((len(arm.values) for arm in running), default=0)
+    block_s = sum(sum(trial.seconds for trial in arm.trials) / max(1, len(arm.values)) for arm in running)
+    left_s = max(0, blocks - done) * block_s  # with repeated starts
+    which = TWICE if assumed else MEASURED
+    text = f"{step.step.name}: at this noise a gain of {percent(effect, 1)}{which} needs about {blocks} blocks, "
+    text += f"{duration(left_s)} more"
+    yield text + (f"; repeats allows {plan.last}" if blocks > plan.last else "")
+
+
+def disturbance_text(step: StepResult, workload: str) -> str:
+    """Return what was done about disturbed starts in a step; empty if nothing is known of disturbances.
+
+    Args:
+        step: The step.
+        workload: The workload that decides.
+    """
+    starts: list[Trial] = []
+    for arm in step.arms:
+        starts += [trial for trial in arm.counted if workload in trial.runs]
+    disturbances = [trial.runs[workload].findings.disturbance for trial in starts]
+    if all(part is None for part in disturbances):
+        return ""
+    disturbed = len([part for part in disturbances if part is not None and part.disturbed])
+    if not disturbed:
+        return "no start that counts was seen to be disturbed by others"
+    count = f"disturbed by others and not repeated: {disturbed} of {plural(len(starts), 'start')}"
+    adjusted: dict[Adjustment, list[str]] = {}  # names of compared arms
+    for arm in step.arms:
+        if arm.comparison is not None and arm.comparison.blocks:
+            adjusted.setdefault(arm.comparison.adjustment, []).append(arm.name)
+    if not adjusted and step.open:
+        return count
+    return f"{count}; {_adjustment_text(step, adjusted)}"
+
+
+def _adjustment_text(step: StepResult, adjusted: Mapping[Adjustment, Sequence[str]]) -> str:
+    """Return what was done about disturbed starts, for the names of the arms with each adjustment."""
+    if not adjusted:
+        # The noise of the only arm may be of fewer starts than it has.
+        is_left_out = step.step.kind == NOISE and step.noise and step.noise.df + 1 < len(step.arms[0].values)
+        return TEXTS[Adjustment.LEFT_OUT] if is_left_out else "these count as they are"
+    if len(adjusted) == 1:
+        return TEXTS[next(iter(adjusted))]
+    return "; ".join(f"{', '.join(names)}: {TEXTS[adjustment]}" for adjustment, names in adjusted.items())

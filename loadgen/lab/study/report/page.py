@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
-from loadgen.lab.study.plan.plan import NOISE, PlannedArm
+from loadgen.lab.study.plan.plan import NOISE
 from loadgen.lab.study.report import arm_text, tables
-from loadgen.lab.study.report.arm_text import DIGITS, command, files, parameters, profile, result_block
+from loadgen.lab.study.report.arm_text import DIGITS, changes, command, files, parameters, profile, result_block
 from loadgen.lab.study.report.conclusion import caveats, conclusion, warnings
-from loadgen.lab.study.report.data_section import data_section
-from loadgen.lab.study.report.disturbance_text import disturbance_text
-from loadgen.lab.study.report.published_notes import changes
+from loadgen.lab.study.report.findings_text import disturbance_text
 from loadgen.lab.study.report.report_model import ReportModel, StageSummary
-from loadgen.lab.study.report.reproduce import run_words
-from loadgen.lab.study.spec.objective import METRICS
+from loadgen.lab.study.report.reproduce import benchmark_script, data_section
+from loadgen.lab.study.spec.study import METRICS
 from loadgen.lab.study.spec.workloads import loads
 from loadgen.report.html import Block, Code, Document, Drawing, Heading, Items, Note, Paragraph, Span, Tone, line, prose
 from loadgen.util.number_format import fixed, percent, signed
@@ -63,25 +60,27 @@ def _head(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
 
 def _setup(model: ReportModel) -> Iterator[Block]:
     devices = model.study.hardware.devices
-    counted = f", {devices} devices" if devices > 1 and not model.published else ""
+    count = f", {devices} devices" if devices > 1 and not model.published else ""
     builds: dict[str, dict[str, None]] = {}
     for arm in model.arms:
         versions = builds.setdefault(arm.planned.spec.engine, {})
         versions |= dict.fromkeys(trial.build for trial in arm.trials if trial.build)
     yield Heading(2, "Experimental Setup")
     yield Heading(3, "Model")
-    yield Items(tuple(line(name) for name in dict.fromkeys(model.study.models.values())))
+    yield Items(tuple(map(line, dict.fromkeys(model.study.models.values()))))
     yield Heading(3, "Hardware")
-    said = f'"{model.hardware}"' if model.published else model.hardware  # the words of others are quoted
-    yield Paragraph(line(f"{said if model.hardware else 'not named by the published results'}{counted}"))
+    name = f'"{model.hardware}"' if model.published else model.hardware  # the words of others are quoted
+    yield Paragraph(line(f"{name if model.hardware else 'not named by the published results'}{count}"))
     yield Heading(3, "Engine Version")
-    yield Items(tuple(line(f"{name}: {', '.join(found) or 'version unknown'}") for name, found in builds.items()))
+    yield Items(
+        tuple(line(f"{engine}: {', '.join(versions) or 'version unknown'}") for engine, versions in builds.items())
+    )
     yield from data_section(model)
 
 
 def _stages(model: ReportModel) -> Iterator[Block]:
     if model.baseline is not None:
-        yield from _benchmark_script(model, model.baseline.planned)
+        yield from benchmark_script(model, model.baseline.planned)
     yield Heading(2, "Experiment Results")
     for number, stage in enumerate(model.stages, 1):
         yield Heading(3, f"{number}. {stage.name}")
@@ -92,29 +91,17 @@ def _stages(model: ReportModel) -> Iterator[Block]:
             yield from _script(arm, model)
             yield from _results(arm, model)
         yield from _shortened(stage)
-        yield _ranking(stage, model)
+        ranked = stage.ranked[:MAX_DETAILED]
+        parts: list[str | Span] = []
+        for before, arm in zip([None, *ranked], ranked, strict=False):
+            if before is not None:
+                parts.append(_sign(before, arm, stage, model))
+            parts += [Span(arm.name, Tone.CODE), f" ({_score(arm, model)})"]
+        yield Paragraph(line("Result: ", *(parts or ["no arm can be compared"])))
     if model.stages:
         yield Heading(3, "Summary of Optimization Options")
         yield tables.options(model)
     yield from _other_cases(model, lambda arm: _script(arm, model))
-
-
-def _benchmark_script(model: ReportModel, served: PlannedArm) -> Iterator[Block]:
-    where = " and ".join(launch.base_url for launch in served.launches)
-    rows = [
-        f"# {name}\nloadgen run {shlex.join(run_words(served, model.study, load))}"
-        for name, load in loads(model.study).items()
-    ]
-    yield Heading(3, "Benchmark Script")
-    how = (
-        "These results are imported: the study started no server. With `loadgen`, these commands run its workloads on "
-        "the baseline's"
-        if model.published
-        else "In a stage `loadgen` runs the deciding workload and those that the stage names, in the confirmation all "
-        "workloads. It empties the engine's caches in between. These commands use the baseline's"
-    )
-    yield Paragraph(prose(f"{how} at {where}; an engine that is started by hand may listen elsewhere:"))
-    yield Code("\n\n".join(rows), "bash")
 
 
 def _groups(model: ReportModel) -> Iterator[Block]:
@@ -169,17 +156,15 @@ def _tail(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
         yield Note("info", "The study", (Code(str(model.facts["text"]), "yaml"),), folded=True)
     if model.baseline is not None:
         yield Heading(2, "Reproduce")
-        yield Paragraph(prose(_reproduced(model, model.baseline)))
-
-
-def _reproduced(model: ReportModel, baseline: ArmResult) -> str:
-    again = "" if model.published else " again"
-    text = f"The script `reproduce.sh` starts baseline and winner{again} and runs the deciding workload on each."
-    arms = [baseline] + ([model.winner] if model.winner else [])
-    files = dict.fromkeys(f"`{path.name}`" for arm in arms for path in arm.planned.launches[0].files)
-    if not model.published or not files:
-        return text
-    return f"{text} The contents of {' and '.join(files)} are loadgen's own: the published results do not have them."
+        again = "" if model.published else " again"
+        text = f"The script `reproduce.sh` starts baseline and winner{again} and runs the deciding workload on each."
+        names: dict[str, None] = {}
+        for arm in (model.baseline, model.winner):
+            if arm is not None:
+                names |= dict.fromkeys(f"`{path.name}`" for path in arm.planned.launches[0].files)
+        if model.published and names:
+            text += f" The contents of {' and '.join(names)} are loadgen's own: the published results do not have them."
+        yield Paragraph(prose(text))
 
 
 def _chart(charts: Mapping[str, Drawing], name: str) -> Iterator[Block]:
@@ -208,26 +193,18 @@ def _detailed(stage: StageSummary) -> list[ArmResult]:
 
 
 def _shortened(stage: StageSummary) -> Iterator[Block]:
-    left = sum(bool(arm.workloads) for arm in stage.arms) - len(_detailed(stage))
-    if left:
-        yield Paragraph(line(f"{left} more arms are only in the table."))
-
-
-def _ranking(stage: StageSummary, model: ReportModel) -> Paragraph:
-    ranked = stage.ranked[:MAX_DETAILED]
-    parts: list[str | Span] = []
-    for before, arm in zip([None, *ranked], ranked, strict=False):
-        if before is not None:
-            parts.append(_sign(before, arm, stage, model))
-        parts += [Span(arm.name, Tone.CODE), f" ({_score(arm, model)})"]
-    return Paragraph(line("Result: ", *(parts or ["no arm can be compared"])))
+    ran = [arm for arm in stage.arms if arm.workloads]
+    omitted = len(ran) - len(_detailed(stage))
+    if omitted:
+        yield Paragraph(line(f"{omitted} more arms are only in the table."))
 
 
 def _sign(before: ArmResult, arm: ArmResult, stage: StageSummary, model: ReportModel) -> str:
     """Return what stands between two arms: a comma where nothing shows how they compare."""
     if model.published:
         return ", "
-    (low, high), (next_low, next_high) = stage.bounds(before), stage.bounds(arm)
+    low, high = stage.bounds(before)
+    next_low, next_high = stage.bounds(arm)
     if low > next_high if model.more_is_better else high < next_low:
         return " > " if model.more_is_better else " < "
     return " ≈ " if all(map(math.isfinite, (low, high, next_low, next_high))) else ", "
@@ -277,19 +254,26 @@ def _parameters(arm: ArmResult, workload: str | None) -> Iterator[Block]:
 
 
 def _summary(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
-    best, reference, workload = stage.best, stage.reference, model.workload
+    best = stage.best
+    reference = stage.reference
+    workload = model.workload
     if best is None or reference is None or best is reference:
         return
     name = Span(best.name, Tone.CODE)
     if best.verdict is Verdict.INFEASIBLE:
         yield Items((line("Summary: ", name, f" is not considered: {best.why}."),))
         return
-    ours, theirs = best.workloads.get(workload), reference.workloads.get(workload)
+    ours = best.workloads.get(workload)
+    theirs = reference.workloads.get(workload)
     if ours is None or theirs is None or ours.difference is None or not ours.achieved or not theirs.achieved:
         return
-    direction = ("faster", "slower") if model.unit == "tok/s" else ("higher", "lower")
+    if ours.difference.share < 0:
+        direction = "slower" if model.unit == "tok/s" else "lower"
+    else:
+        direction = "faster" if model.unit == "tok/s" else "higher"
     apart = fixed(abs(ours.achieved - theirs.achieved), DIGITS, model.unit)
-    tpot, tpot_before = ours.mean("mean_tpot_ms"), theirs.mean("mean_tpot_ms")
+    tpot = ours.mean("mean_tpot_ms")
+    tpot_before = theirs.mean("mean_tpot_ms")
     change = ""
     if tpot is not None and tpot_before is not None:
         change = f"; Mean TPOT = {fixed(tpot, DIGITS)} ms vs {fixed(tpot_before, DIGITS)} ms"
@@ -305,7 +289,7 @@ def _summary(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
                 Span(reference.name, Tone.CODE),
                 f" {model.label} = {_score(reference, model)}. ",
                 name,
-                f" is {direction[ours.difference.share < 0]} by {apart} ",
+                f" is {direction} by {apart} ",
                 arm_text.difference_span(best, ours.difference),
                 f"{change}.",
             ),

@@ -15,7 +15,8 @@ from loadgen.lab.study.spec.workloads import loads
 from loadgen.report import html
 from loadgen.util.files import write_atomic
 
-CHARTS, SCRIPT = "charts", "reproduce.sh"
+CHARTS = "charts"
+SCRIPT = "reproduce.sh"
 
 
 def write(findings: Findings, facts: Mapping[str, Any], store: Path, into: Path) -> list[Path]:

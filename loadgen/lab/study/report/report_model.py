@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from loadgen.lab.study.execute.arm_result import ArmResult, Verdict, WorkloadResult
-from loadgen.lab.study.execute.difference import Difference, Unbounded
-from loadgen.lab.study.execute.findings import Findings, StepResult
+from loadgen.lab.study.execute.arm_result import ArmResult, Difference, Unbounded, Verdict, WorkloadResult
+from loadgen.lab.study.execute.findings import Findings, StepResult, difference_of, with_workload_results
 from loadgen.lab.study.execute.trial import WorkloadRun
-from loadgen.lab.study.execute.workload_results import difference_of, with_workload_results
 from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE
-from loadgen.lab.study.spec.objective import METRICS, MetricName
+from loadgen.lab.study.spec.study import METRICS, MetricName
 
 # Names of the metrics above numbers.
 LABELS: dict[MetricName, str] = {
@@ -63,21 +62,23 @@ class StageSummary:
     @cached_property
     def ranked(self) -> list[ArmResult]:
         """The arms that ran and met the limits, the best first; of two that are the same, one."""
-        own = [arm for arm in self.arms if arm.verdict is not Verdict.SAME_AS]
-        able = [arm for arm in own if arm.feasible and self.score(arm) is not None]
-        return sorted(able, key=lambda arm: self.score(arm) or 0.0, reverse=self.more_is_better)
+        different = [arm for arm in self.arms if arm.verdict is not Verdict.SAME_AS]
+        feasible = [arm for arm in different if arm.feasible and self.score(arm) is not None]
+        return sorted(feasible, key=lambda arm: self.score(arm) or 0.0, reverse=self.more_is_better)
 
     @property
     def adopted(self) -> ArmResult | None:
         """The arm that went on; None: the reference stayed."""
-        won = next((arm for name in self.found.won[:1] for arm in self.arms if arm.name == name), None)
-        return won if won is not None and won.verdict in (Verdict.ADOPTED, Verdict.ADOPTED_BY_AUTHOR) else None
+        if not self.found.won:
+            return None
+        best = next((arm for arm in self.arms if arm.name == self.found.won[0]), None)
+        return best if best is not None and best.verdict in (Verdict.ADOPTED, Verdict.ADOPTED_BY_AUTHOR) else None
 
     @property
     def best(self) -> ArmResult | None:
         """The arm that represents the step: the adopted one, or else the best rival, or else the first rival."""
-        able = [arm for arm in self.ranked if arm.name != self.found.reference]
-        return self.adopted or next(iter(able or self.rivals), None)
+        ranked = [arm for arm in self.ranked if arm.name != self.found.reference]
+        return self.adopted or next(iter(ranked or self.rivals), None)
 
     def bounds(self, arm: ArmResult) -> tuple[float, float]:
         """Return the bounds of an arm's difference from the reference, unbounded where nothing was compared."""
@@ -86,7 +87,8 @@ class StageSummary:
             return 0.0, 0.0
         if result is None or result.difference is None:
             return -math.inf, math.inf
-        low, high = result.difference.low, result.difference.high
+        low = result.difference.low
+        high = result.difference.high
         return -math.inf if low is None else low, math.inf if high is None else high
 
     def score(self, arm: ArmResult) -> float | None:
@@ -103,16 +105,25 @@ class ReportModel:
         facts: Facts of its store.
 
     Attributes:
-        label, unit: Name and unit of the objective's metric.
+        facts: Facts of its store.
+        study: The study.
+        label: Name of the objective's metric.
+        unit: Its unit.
+        workload: Workload that decides.
+        more_is_better: Direction of the metric.
         published: Whether all results were published by others, one run of each arm.
+        findings: Findings with the results on each workload.
         steps: Summaries of the steps that have begun.
     """
 
     def __init__(self, findings: Findings, facts: Mapping[str, Any]) -> None:
-        self.facts, self.study = facts, findings.study
+        self.facts = facts
+        self.study = findings.study
         objective = self.study.objective
-        self.label, self.unit = LABELS[objective.metric], METRICS[objective.metric].unit
-        self.workload, self.more_is_better = objective.workload, objective.more_is_better
+        self.label = LABELS[objective.metric]
+        self.unit = METRICS[objective.metric].unit
+        self.workload = objective.workload
+        self.more_is_better = objective.more_is_better
         self.published = findings.published
         filled = [with_workload_results(step, self.study, published=self.published) for step in findings.steps]
         self.findings = replace(findings, steps=tuple(filled))
@@ -136,8 +147,10 @@ class ReportModel:
 
     @property
     def finalist(self) -> ArmResult | None:
-        """The last adopted arm, compared with the baseline; None: no arm was adopted."""
-        # Before the confirmation the two ran in different steps, so their difference has no bounds.
+        """The last adopted arm, compared with the baseline; None: no arm was adopted.
+
+        Before the confirmation the two ran in different steps, so their difference has no bounds.
+        """
         if self.confirmation is not None:
             return self.findings.finalist
         adopted = next((stage.adopted for stage in reversed(self.stages) if stage.adopted), None)
@@ -163,7 +176,7 @@ class ReportModel:
     @property
     def arms(self) -> list[ArmResult]:
         """The arms of all steps."""
-        return [arm for step in self.steps for arm in step.arms]
+        return list(itertools.chain.from_iterable(step.arms for step in self.steps))
 
     @property
     def workloads(self) -> list[str]:
@@ -173,7 +186,7 @@ class ReportModel:
     @cached_property
     def runs(self) -> list[WorkloadRun]:
         """All runs."""
-        return [run for trial in self.findings.trials for run in trial.runs.values()]
+        return list(itertools.chain.from_iterable(trial.runs.values() for trial in self.findings.trials))
 
     @property
     def hardware(self) -> str:
@@ -194,20 +207,24 @@ class ReportModel:
 
     @cached_property
     def chain(self) -> dict[str, ArmResult]:
-        """The arms from the baseline to the last adopted arm by STAGE/ARM, each compared with the one before it."""
-        # One of them need not have been adopted, if a later stage started from it.
-        found: list[tuple[str, ArmResult]] = []
-        wanted: str | None = None  # identity of the arm before the first one found
+        """The arms from the baseline to the last adopted arm by STAGE/ARM, each compared with the one before it.
+
+        One of them need not have been adopted, if a later stage started from it.
+        """
+        links: list[tuple[str, ArmResult]] = []  # the last one first
+        source: str | None = None  # identity of the arm that the last link started from
         for stage in reversed(self.stages):
-            tried = (rival for rival in stage.rivals if rival.planned.identity == wanted)
-            arm, reference = stage.adopted if wanted is None else next(tried, None), stage.reference
-            if arm is None or reference is None:
+            arm = stage.adopted
+            if source is not None:
+                same = (rival for rival in stage.rivals if rival.planned.identity == source)
+                arm = next(same, None)
+            if arm is None or stage.reference is None:
                 continue
-            found.append((f"{stage.name}/{arm.name}", arm))
-            wanted = reference.planned.identity
-            if self.baseline is not None and wanted == self.baseline.planned.identity:
+            links.append((f"{stage.name}/{arm.name}", arm))
+            source = stage.reference.planned.identity
+            if self.baseline is not None and source == self.baseline.planned.identity:
                 break
-        return dict(reversed(found))
+        return dict(reversed(links))
 
     @property
     def overtaken(self) -> dict[str, ArmResult]:
@@ -219,21 +236,23 @@ class ReportModel:
     @property
     def configurations(self) -> dict[str, tuple[str, WorkloadResult]]:
         """Name and last result on the deciding workload of every configuration that ran it, by identity."""
-        found: dict[str, tuple[str, WorkloadResult]] = {}
+        results: dict[str, tuple[str, WorkloadResult]] = {}
         for step in self.steps:
             for arm in step.arms:
                 if self.workload in arm.workloads:
                     identity = arm.planned.identity
                     name = "baseline" if step.found.step.kind == NOISE else f"{step.name}/{arm.name}"
-                    found[identity] = found.get(identity, (name,))[0], arm.workloads[self.workload]
-        return found
+                    first_name = results.get(identity, (name,))[0]
+                    results[identity] = first_name, arm.workloads[self.workload]
+        return results
 
     def apart(self, arm: ArmResult | None, other: ArmResult | None) -> Difference | None:
         """Return the difference of two arms of different steps on the deciding workload; None if one has no value."""
-        results = [each.workloads.get(self.workload) if each else None for each in (arm, other)]
-        if results[0] is None or results[1] is None:
+        result = arm.workloads.get(self.workload) if arm else None
+        other_result = other.workloads.get(self.workload) if other else None
+        if result is None or other_result is None:
             return None
-        return difference_of(results[0], results[1], None, self.study, self._apart)
+        return difference_of(result, other_result, None, self.study, self._apart)
 
     def difference(self, arm: ArmResult | None) -> Difference | None:
         """Return the difference of an arm from its reference on the deciding workload; None if it has none."""

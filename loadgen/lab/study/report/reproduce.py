@@ -1,18 +1,27 @@
-"""A script that starts the baseline and the winner again and runs the deciding workload on each."""
+"""How to repeat a study: a script that starts baseline and winner again and runs the deciding workload on each.
+
+The report also has the commands that fetch the data of the workloads, and those that run them by hand.
+"""
 
 import math
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
 from urllib.parse import urlsplit
 
 from loadgen.config import serialize
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import SIMULATOR
 from loadgen.lab.study.plan.plan import PlannedArm
+from loadgen.lab.study.report.report_model import ReportModel
 from loadgen.lab.study.spec.study import Study
+from loadgen.lab.study.spec.workloads import loads
+from loadgen.report.html import Block, Code, Heading, Items, Paragraph, Span, Tone, line, prose
 from loadgen.runner.start_engine import settings_for_engine
+from loadgen.util.number_format import plural
 from loadgen.util.redaction import SECRET_NAME, redact_command
+from loadgen.workload.datasets import sharegpt_file
 
 HEAD = """\
 #!/usr/bin/env bash
@@ -112,13 +121,72 @@ def run_words(planned: PlannedArm, study: Study, settings: RunSettings) -> Seque
         settings: Settings of the workload.
     """
     simulated = planned.spec.engine == SIMULATOR
-    asked = settings_for_engine(planned.launches, settings.replace(model=planned.model), simulated=simulated).replace(
+    run = settings_for_engine(planned.launches, settings.replace(model=planned.model), simulated=simulated).replace(
         base_url=tuple(launch.base_url for launch in planned.launches),
         ready_check_timeout_sec=study.budget.start_timeout,
         slo=study.objective.slo if study.objective.metric != "goodput" else None,
     )
-    return serialize.flags(asked)
+    return serialize.flags(run)
 
 
 def _comment(text: str) -> str:
     return " ".join(text.split())
+
+
+def benchmark_script(model: ReportModel, served: PlannedArm) -> Iterator[Block]:
+    """Yield the commands that run each workload on an arm.
+
+    Args:
+        model: Contents of the report.
+        served: The arm.
+    """
+    where = " and ".join(launch.base_url for launch in served.launches)
+    rows = [
+        f"# {name}\nloadgen run {shlex.join(run_words(served, model.study, load))}"
+        for name, load in loads(model.study).items()
+    ]
+    yield Heading(3, "Benchmark Script")
+    how = (
+        "These results are imported: the study started no server. With `loadgen`, these commands run its workloads on "
+        "the baseline's"
+        if model.published
+        else "In a stage `loadgen` runs the deciding workload and those that the stage names, in the confirmation all "
+        "workloads. It empties the engine's caches in between. These commands use the baseline's"
+    )
+    yield Paragraph(prose(f"{how} at {where}; an engine that is started by hand may listen elsewhere:"))
+    yield Code("\n\n".join(rows), "bash")
+
+
+def data_section(model: ReportModel) -> Iterator[Block]:
+    """Yield the data of each workload, and the commands that fetch it.
+
+    Args:
+        model: Contents of the report.
+    """
+    workloads = loads(model.study)
+    yield Heading(3, "Benchmark Dataset")
+    yield Items(tuple(line(Span(name, Tone.STRONG), f": {_described(load)}") for name, load in workloads.items()))
+    commands: dict[str, None] = {}
+    for load in workloads.values():
+        path = PurePath(load.dataset_path or "")
+        if load.dataset_name == "sharegpt" and path.name == sharegpt_file.PUBLISHED[1]:
+            commands[f"loadgen dataset fetch sharegpt --to {shlex.quote(str(path.parent))}"] = None
+    if commands:
+        yield Paragraph(prose("Download the data first, into the folder in which `loadgen` runs:"))
+        yield Code("\n".join(commands), "bash")
+
+
+def _described(load: RunSettings) -> str:
+    if load.dataset_name == "random":
+        data = f"random prompts of {load.random_input_len} tokens, answers of {load.random_output_len} tokens"
+    elif load.dataset_name == "sharegpt":
+        data = "conversations of ShareGPT"
+    else:
+        data = f"{load.dataset_name} {load.dataset_path or ''}".strip()
+    parts = [
+        data,
+        plural(load.num_prompts, "request") if load.num_prompts else f"{load.duration:g} s",
+        *([f"{load.request_rate:g} requests/s"] if math.isfinite(load.request_rate) else []),
+        *([f"at most {load.max_concurrency} in flight"] if load.max_concurrency else []),
+    ]
+    return ", ".join(parts)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from loadgen.lab.study.execute.arm_result import ArmResult, Verdict, WorkloadResult
+from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
 from loadgen.lab.study.execute.facts import fact_name
 from loadgen.lab.study.report.arm_text import DIGITS, difference_text, numbers, score
 from loadgen.lab.study.report.findings_text import time_spent
@@ -18,7 +18,8 @@ VERDICT_TONES = {Verdict.ADOPTED: Tone.GOOD, Verdict.FAILED: Tone.BAD, Verdict.I
 
 def cases(model: ReportModel, baseline: ArmResult) -> Table:
     """Return baseline and winner on every workload that ran."""
-    spec, winner = baseline.planned.spec, model.winner
+    spec = baseline.planned.spec
+    winner = model.winner
     title = f"Baseline ({spec.engine}{'' if spec.overrides else ' without any options'})"
     arms = [baseline] + ([winner] if winner else [])
     rows = [
@@ -32,17 +33,22 @@ def cases(model: ReportModel, baseline: ArmResult) -> Table:
 def arms(step: StageSummary, model: ReportModel) -> Table:
     """Return every arm of a step with its verdict."""
     against = f"against {step.found.reference}" if step.found.reference else "-"
-    starts = "Runs" if model.published else "Starts"
-    head = ("Arm", f"{model.label} ({model.unit})", against, "Mean TPOT (ms)", starts, "Verdict")
+    count = "Runs" if model.published else "Starts"
+    head = ("Arm", f"{model.label} ({model.unit})", against, "Mean TPOT (ms)", count, "Verdict")
     rows = []
     for arm in step.arms:
         result = arm.workloads.get(model.workload)
+        starts = str(len(arm.trials))
+        if model.published:  # only a single run of each workload is known
+            starts = "single" if result else "none"
+        elif arm.repeated:
+            starts = f"{starts} ({arm.repeated} repeated)"
         row: list[str | Span] = [
             Span(arm.name, Tone.CODE),
             score(result, model),
             "-" if arm.verdict is Verdict.SAME_AS else difference_text(arm, model.workload),
             fixed(result.mean("mean_tpot_ms") if result else None, DIGITS),
-            _starts(arm, result, model),
+            starts,
         ]
         rows.append((*map(cell, row), cell(*_verdict(arm))))
     return Table(head, tuple(rows))
@@ -56,13 +62,6 @@ def other_workloads(step: StageSummary, workloads: Sequence[str], model: ReportM
         if any(name in arm.workloads for name in workloads)
     ]
     return Table(("Arm", *workloads), tuple(rows))
-
-
-def _starts(arm: ArmResult, result: WorkloadResult | None, model: ReportModel) -> str:
-    """Return how often an arm was started; of published results only a single run of each workload is known."""
-    if model.published:
-        return "single" if result else "none"
-    return f"{len(arm.trials)} ({arm.repeated} repeated)" if arm.repeated else str(len(arm.trials))
 
 
 def _verdict(arm: ArmResult) -> Iterator[Line]:
@@ -81,7 +80,8 @@ def options(model: ReportModel) -> Table:
     base = model.baseline.planned.identity if model.baseline else ""
     rows = []
     for stage in model.stages:
-        adopted, reference = stage.adopted, stage.reference
+        adopted = stage.adopted
+        reference = stage.reference
         if adopted is None or reference is None:
             rows.append(tuple(map(cell, (stage.name, "-", "-", "-", "-"))))
             continue
@@ -113,10 +113,12 @@ def groups(model: ReportModel) -> Table:
     of_baseline = all(stage.reference.planned.identity == base for stage in model.stages if stage.reference)
     rows = []
     for stage in model.stages:
-        best, reference = stage.best or stage.reference, stage.reference
+        reference = stage.reference
+        best = stage.best or reference
         if best is None:
             continue
-        ours, theirs = numbers(best, model.workload, model), numbers(reference, model.workload, model)
+        ours = numbers(best, model.workload, model)
+        theirs = numbers(reference, model.workload, model)
         if reference is not None and not of_baseline:
             theirs = (line(Span(reference.name, Tone.CODE)), *theirs)
             if reference.planned.identity != base and model.baseline is not None:
@@ -130,11 +132,12 @@ def noise(model: ReportModel) -> Table:
     """Return the noise of each step, and the smallest effect that it lets one detect."""
     rows = []
     for step in model.steps:
-        found, least = step.found.noise, step.found.least_effect
-        if found is not None or least is not None:
-            sd = percent(found.sd if found and found.df else None, DIGITS)
+        estimate = step.found.noise
+        least = step.found.least_effect
+        if estimate is not None or least is not None:
+            sd = percent(estimate.sd if estimate and estimate.df else None, DIGITS)
             effect = "n/a" if least is None else signed(least, DIGITS)
-            rows.append((step.name, sd, str(found.df) if found else "n/a", effect))
+            rows.append((step.name, sd, str(estimate.df) if estimate else "n/a", effect))
     return _table(("Step", "SD of one start", "Degrees of freedom", "Effect it was planned to detect"), rows)
 
 
@@ -156,14 +159,15 @@ def failures(model: ReportModel) -> Table:
 
 def provenance(model: ReportModel) -> Table:
     """Return when, where and how the numbers were measured."""
-    decision, trials = model.study.decision, model.findings.trials
-    began, repeats = sorted(trial.began for trial in trials), decision.repeats
+    decision = model.study.decision
+    repeats = decision.repeats
+    began = sorted(trial.began for trial in model.findings.trials)
     when = f"{began[0]} to {began[-1]}" if began else "not yet"
     decided = (
         f"a gain of {percent(decision.min_effect, 1)} or more with {percent(decision.confidence, 1)} confidence, "
         f"{repeats.least} to {repeats.most} starts of each arm, seed {decision.seed}"
     )
-    found = {
+    rows = {
         "imported" if model.published else "first and last start": when,
         "results" if model.published else "spent": time_spent(model.findings),
         "decision": "none: single runs say nothing about noise" if model.published else decided,
@@ -175,17 +179,17 @@ def provenance(model: ReportModel) -> Table:
         facts["accelerators_from"] = "nothing: neither NVML nor npu-smi is here"
     if model.study.objective.accuracy is None:
         facts.pop("questions", None)
-    return _table(("What", "Value"), (*found.items(), *_leaves(facts)))
+    return _table(("What", "Value"), (*rows.items(), *_leaves(facts)))
 
 
 def _table(head: tuple[str, ...], rows: Iterable[Sequence[str | Span]]) -> Table:
-    return Table(head, tuple(tuple(cell(each) for each in row) for row in rows))
+    return Table(head, tuple(tuple(map(cell, row)) for row in rows))
 
 
 def _leaves(value: Any, at: At = ()) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _leaves(each, (*at, key))
+        for key, part in value.items():
+            yield from _leaves(part, (*at, key))
     elif isinstance(value, Sequence) and not isinstance(value, str):
         yield fact_name(at), ", ".join(map(str, value)) or "none"
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import shlex
 from collections.abc import Mapping, Sequence
@@ -47,7 +48,7 @@ class ArmSpec:
     @property
     def words(self) -> tuple[str, ...]:
         """The raw flags as words of a command line."""
-        return tuple(word for words in self.raw.values() for word in words)
+        return tuple(itertools.chain.from_iterable(self.raw.values()))
 
     @property
     def shares(self) -> list[tuple[str, ...]]:
@@ -62,7 +63,8 @@ class ArmSpec:
     @property
     def overrides(self) -> int:
         """Number of settings; of two equally good arms the study keeps the one with fewer."""
-        return len(self.knobs) + len(self.raw) + len(self.env) + (self.replicas > 1)
+        settings = len(self.knobs) + len(self.raw) + len(self.env)
+        return settings + 1 if self.replicas > 1 else settings
 
     def changed(self, change: Change, study: Study) -> ArmSpec:
         """Apply a change; another engine begins with the arm's width and what the study sets for that engine."""

@@ -99,30 +99,27 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
         case ast.UnaryOp(operand=operand):
             return -_number(_value(operand, values))
         case ast.BoolOp(op=op, values=parts):
-            found: Any = None
+            result: Any = None
             for part in parts:
-                found = _value(part, values)
-                if bool(found) is isinstance(op, ast.Or):
+                result = _value(part, values)
+                if bool(result) is isinstance(op, ast.Or):
                     break
-            return found
+            return result
         case ast.BinOp(left=left, op=op, right=right):
             return _BINARY[type(op)](_number(_value(left, values)), _number(_value(right, values)))
         case ast.Compare(left=left, ops=ops, comparators=comparators):
             before = _value(left, values)
             for compared, comparator in zip(ops, comparators, strict=True):
                 after = _value(comparator, values)
-                if not _holds(compared, before, after):
+                try:
+                    holds = bool(_COMPARED[type(compared)](before, after))
+                except TypeError as error:
+                    raise TypeError(f"{before!r} and {after!r} cannot be compared") from error
+                if not holds:
                     return False
                 before = after
             return True
     raise AssertionError(f"{type(node).__name__} has been checked")
-
-
-def _holds(compared: ast.cmpop, before: Any, after: Any) -> bool:
-    try:
-        return bool(_COMPARED[type(compared)](before, after))
-    except TypeError as error:
-        raise TypeError(f"{before!r} and {after!r} cannot be compared") from error
 
 
 def _number(value: Any) -> Any:

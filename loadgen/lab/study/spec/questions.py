@@ -13,14 +13,14 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import orjson
 
 from loadgen.errors import BadInput
 
 OWN = Path(__file__).with_name("questions.jsonl")
-MAX_LINES, MAX_BYTES = 10_000, 16 << 20
+MAX_LINES = 10_000
+MAX_BYTES = 16 << 20
 REMEDY = 'write {"question": "2 + 3?", "answer": 5} or {"question": ..., "answers": [...]}, a line each'
 _IDEOGRAPH = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # and kana, which no spaces separate either
 _LETTER = rf"[^\W_{_IDEOGRAPH}]"
@@ -63,15 +63,15 @@ def read(path: str | Path) -> tuple[Question, ...]:
     lines = content.splitlines()
     if len(content) > MAX_BYTES or len(lines) > MAX_LINES:
         raise BadInput(str(path), f"is more than {MAX_LINES:,} lines or {MAX_BYTES >> 20} MiB", "take a part of it")
-    found = tuple(_question(f"{path}:{number}", line) for number, line in enumerate(lines, 1) if line.strip())
-    if not found:
+    questions = tuple(_question(f"{path}:{number}", line) for number, line in enumerate(lines, 1) if line.strip())
+    if not questions:
         raise BadInput(str(path), "has no question", REMEDY)
-    return found
+    return questions
 
 
 def sha256(questions: Sequence[Question]) -> str:
     """Return the SHA-256 of questions and their order, in hexadecimal."""
-    return hashlib.sha256(orjson.dumps([[each.text, each.answers] for each in questions])).hexdigest()
+    return hashlib.sha256(orjson.dumps([[question.text, question.answers] for question in questions])).hexdigest()
 
 
 def _question(where: str, line: bytes) -> Question:
@@ -83,15 +83,14 @@ def _question(where: str, line: bytes) -> Question:
         raise BadInput(where, "has no question", REMEDY)
     if ("answer" in data) == ("answers" in data):
         raise BadInput(where, "needs one of answer and answers", REMEDY)
-    given = data["answers"] if "answers" in data else [data["answer"]]
-    answers = [_answer(each) for each in given] if isinstance(given, list) else []
+    values = data["answers"] if "answers" in data else [data["answer"]]
+    answers = []
+    for value in values if isinstance(values, list) else ():
+        is_text = isinstance(value, str | int | float) and not isinstance(value, bool)
+        answers.append(str(value) if is_text else "")
     if not answers or not all(map(_last_words, answers)):
         raise BadInput(where, "has an answer without a letter or a digit, or none", REMEDY)
     return Question(text, tuple(answers))
-
-
-def _answer(given: Any) -> str:
-    return str(given) if isinstance(given, str | int | float) and not isinstance(given, bool) else ""
 
 
 def _last_words(text: str) -> list[str]:
@@ -99,9 +98,9 @@ def _last_words(text: str) -> list[str]:
     reply = text.rpartition("</think>")[2]
     if "<think>" in reply:
         return []
-    return next((words for line in reversed(reply.splitlines()) if (words := _words(line))), [])
-
-
-def _words(line: str) -> list[str]:
-    plain = unicodedata.normalize("NFKC", line).casefold().translate(_MINUS)
-    return _WORD.findall(_THOUSANDS.sub("", plain))
+    for line in reversed(reply.splitlines()):
+        plain = unicodedata.normalize("NFKC", line).casefold().translate(_MINUS)
+        words: list[str] = _WORD.findall(_THOUSANDS.sub("", plain))
+        if words:
+            return words
+    return []

@@ -10,7 +10,8 @@ from msgspec import Meta, field
 from loadgen.lab.study.spec.expression import Expression
 from loadgen.lab.study.spec.strict_model import Strict, refused
 
-INCUMBENT, BASELINE = "incumbent", "baseline"
+INCUMBENT = "incumbent"
+BASELINE = "baseline"
 MAX_VALUES = 1000  # of one knob of a grid
 
 
@@ -33,7 +34,7 @@ def _check_flag(text: str) -> None:
 
 def _listed_combinations(value: Any) -> Any:
     listed = [value] if isinstance(value, str | dict) else value
-    if isinstance(listed, list) and not all(isinstance(each, str | dict) for each in listed):
+    if isinstance(listed, list) and not all(isinstance(part, str | dict) for part in listed):
         raise refused(f"{value!r} names no arm", "write combinations of the grid, as {max_seqs: 512}")
     return listed
 

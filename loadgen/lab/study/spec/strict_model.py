@@ -1,7 +1,11 @@
-"""The base class of the parts of a study file, and their strict conversion with the place of each error."""
+"""The base class of the parts of a study file, and their strict conversion with the place of each error.
+
+`Share`, `Hours` and `Seconds` are quantities that may be written with a unit.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import itertools
@@ -12,10 +16,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
+from msgspec import Meta
 from msgspec.structs import FieldInfo
 
 from loadgen.errors import BadInput
+from loadgen.util.number_format import parse_seconds, parse_share
 
+HOUR_S = 3600.0
+_WITH_UNIT = {"type": ["number", "string"]}
 At = tuple[str | int, ...]  # a place in a study file: keys, and positions in lists from 0
 MAX_SHOWN = 60  # characters of a refused value in its message
 _KEYS = "write keys and values, `NAME: VALUE`; `loadgen tune schema` says which"
@@ -75,11 +83,11 @@ class Strict(msgspec.Struct, frozen=True):
 T = TypeVar("T", bound=Strict)
 
 
-def convert(given: Any, kind: type[T], lines: Mapping[At, int] = types.MappingProxyType({})) -> T:
+def convert(data: Any, kind: type[T], lines: Mapping[At, int] = types.MappingProxyType({})) -> T:
     """Convert the contents of a file to a type.
 
     Args:
-        given: The contents.
+        data: The contents.
         kind: The type.
         lines: Line of each place in the file.
 
@@ -87,7 +95,7 @@ def convert(given: Any, kind: type[T], lines: Mapping[At, int] = types.MappingPr
         AtFault: The error to show: an unknown key, which explains others, or else the first in the file.
     """
     reader = _Reader()
-    model = reader.part(given, kind, ())
+    model = reader.part(data, kind, ())
     if reader.faults:
         raise min(reader.faults, key=lambda fault: (not isinstance(fault, UnknownKey), line_of(fault.at, lines)))
     assert isinstance(model, kind)
@@ -101,9 +109,9 @@ def line_of(at: At, lines: Mapping[At, int]) -> int:
     return lines.get(at, 1)
 
 
-def suggestion(word: str, known: Sequence[str]) -> str:
-    """Return "did you mean NAME?" for a similar known word; empty if there is none."""
-    near = difflib.get_close_matches(word, known, 1)
+def suggestion(word: str, names: Sequence[str]) -> str:
+    """Return "did you mean NAME?" for a name that is similar to a word; empty if there is none."""
+    near = difflib.get_close_matches(word, names, 1)
     return f"did you mean {near[0]}?" if near else ""
 
 
@@ -116,7 +124,8 @@ def bare(kind: Any) -> tuple[Any, tuple[Any, ...], tuple[msgspec.Meta, ...]]:
     """Return a type without parameters and annotations, and these; a union is `Union`."""
     metas: tuple[msgspec.Meta, ...] = ()
     if get_origin(kind) is Annotated:
-        kind, metas = kind.__origin__, kind.__metadata__
+        metas = kind.__metadata__
+        kind = kind.__origin__
     origin = get_origin(kind) or kind
     return Union if origin is types.UnionType else origin, get_args(kind), metas
 
@@ -131,94 +140,131 @@ class _Reader:
     def __init__(self) -> None:
         self.faults: list[AtFault] = []
 
-    def part(self, given: Any, kind: Any, at: At) -> Any:
+    def part(self, data: Any, kind: Any, at: At) -> Any:
         """Convert a part; what cannot be used is None, with an entry in `faults`."""
         try:
-            return self._converted(given, kind, at)
+            return self._converted(data, kind, at)
         except AtFault as fault:
             self.faults.append(fault)
         except BadInput as error:
             self.faults.append(AtFault(at, error.problem, error.remedy))
         return None
 
-    def _converted(self, given: Any, kind: Any, at: At) -> Any:
+    def _converted(self, data: Any, kind: Any, at: At) -> Any:
         origin, parameters, metas = bare(kind)
         steps = [meta.extra or {} for meta in metas]
         for step in steps:
-            given = step["before"](given) if "before" in step else given
+            data = step["before"](data) if "before" in step else data
         if origin is Any:
-            return given
+            return data
         if origin is Union:
-            return self._one_of([each for each in parameters if each is not types.NoneType], given, at)
+            return self._one_of([part for part in parameters if part is not types.NoneType], data, at)
         if origin is Literal:
-            if given not in parameters:
+            if data not in parameters:
                 *others, last = map(repr, parameters)
-                raise _invalid(given, f"write {', '.join(others)} or {last}", at)
-            return given
+                raise _invalid(data, f"write {', '.join(others)} or {last}", at)
+            return data
         if issubclass(origin, Strict):
-            return self._struct(given, origin, at)
-        value = self._plain(given, origin, parameters, metas, at)
+            return self._struct(data, origin, at)
+        value = self._plain(data, origin, parameters, metas, at)
         for step in steps:
             if "check" in step:
                 step["check"](value)
         return value
 
     def _plain(
-        self, given: Any, origin: Any, parameters: tuple[Any, ...], metas: tuple[msgspec.Meta, ...], at: At
+        self, data: Any, origin: Any, parameters: tuple[Any, ...], metas: tuple[msgspec.Meta, ...], at: At
     ) -> Any:
         accepted: Any = (int, float) if origin is float else origin
-        if isinstance(given, bool) or not isinstance(given, accepted):
-            raise _invalid(given, _REMEDIES[origin], at)
+        if isinstance(data, bool) or not isinstance(data, accepted):
+            raise _invalid(data, _REMEDIES[origin], at)
         for (name, holds, remedy), meta in itertools.product(_LIMITS, metas):
             limit = getattr(meta, name)
-            if limit is not None and not holds(given, limit):
+            if limit is not None and not holds(data, limit):
                 empty = "write something, or leave the key out"
-                raise _invalid(given, empty if given == "" else remedy.format(limit), at)
+                raise _invalid(data, empty if data == "" else remedy.format(limit), at)
         if origin is list:
-            return [self.part(each, parameters[0], (*at, number)) for number, each in enumerate(given)]
+            return [self.part(part, parameters[0], (*at, number)) for number, part in enumerate(data)]
         if origin is dict:
             keys, values = parameters
-            entries = [(key, each, (*at, str(key))) for key, each in given.items()]
-            return {self.part(key, keys, place): self.part(each, values, place) for key, each, place in entries}
+            entries = [(key, value, (*at, str(key))) for key, value in data.items()]
+            return {self.part(key, keys, place): self.part(value, values, place) for key, value, place in entries}
         try:
-            return origin(given)
+            return origin(data)
         except OverflowError as error:
-            raise _invalid(given, _REMEDIES[origin], at) from error
+            raise _invalid(data, _REMEDIES[origin], at) from error
 
-    def _one_of(self, kinds: list[Any], given: Any, at: At) -> Any:
+    def _one_of(self, kinds: list[Any], data: Any, at: At) -> Any:
         """Convert to the only type of an optional part, or to the type that the keys of a mapping choose."""
         if len(kinds) == 1:
-            return None if given is None else self._converted(given, kinds[0], at)
-        required = [(field.encode_name, kind) for kind in kinds for field in fields(kind) if field.required]
+            return None if data is None else self._converted(data, kinds[0], at)
+        required: list[tuple[str, Any]] = []
+        for kind in kinds:
+            required += [(field.encode_name, kind) for field in fields(kind) if field.required]
         names = [name for name, _ in required]
-        own = {name: kind for name, kind in required if names.count(name) == 1}
-        found = [name for name in own if isinstance(given, dict) and name in given]
-        if len(found) != 1:
-            raise AtFault(at, f"needs exactly one of {', '.join(own)}", "write one of them")
-        return self._struct(given, own[found[0]], at)
+        by_key = {name: kind for name, kind in required if names.count(name) == 1}
+        keys = [name for name in by_key if isinstance(data, dict) and name in data]
+        if len(keys) != 1:
+            raise AtFault(at, f"needs exactly one of {', '.join(by_key)}", "write one of them")
+        return self._struct(data, by_key[keys[0]], at)
 
-    def _struct(self, given: Any, kind: type[Strict], at: At) -> Any:
-        if not isinstance(given, dict):
-            raise _invalid(given, _KEYS, at)
-        known = [field.encode_name for field in fields(kind)]
-        for key in given:
-            if key not in known:
-                raise UnknownKey(
-                    (*at, str(key)), "unknown key", suggestion(str(key), known) or f"use {', '.join(known)}"
-                )
-        faults, values = len(self.faults), {}
+    def _struct(self, data: Any, kind: type[Strict], at: At) -> Any:
+        if not isinstance(data, dict):
+            raise _invalid(data, _KEYS, at)
+        names = [field.encode_name for field in fields(kind)]
+        for key in data:
+            if key not in names:
+                remedy = suggestion(str(key), names) or f"use {', '.join(names)}"
+                raise UnknownKey((*at, str(key)), "unknown key", remedy)
+        faults = len(self.faults)
+        values = {}
         for field in fields(kind):
             name = field.encode_name
-            if name in given:
-                values[field.name] = self.part(given[name], field.type, (*at, name))
+            if name in data:
+                values[field.name] = self.part(data[name], field.type, (*at, name))
             elif field.required:
                 self.faults.append(AtFault((*at, name), "is missing", "give it; `loadgen tune schema` describes it"))
         return kind(**values) if len(self.faults) == faults else None
 
 
-def _invalid(given: Any, remedy: str, at: At) -> AtFault:
+def _invalid(data: Any, remedy: str, at: At) -> AtFault:
     if "env" in at:
         return AtFault(at, "invalid value", remedy)  # not shown: it may be a secret
-    shown = repr(given)
+    shown = repr(data)
     shown = shown if len(shown) <= MAX_SHOWN else f"{shown[:MAX_SHOWN]}..."
     return AtFault(at, f"invalid value {shown}", remedy)
+
+
+def _share(value: Any) -> Any:
+    if isinstance(value, str):
+        if value.endswith("%"):
+            with contextlib.suppress(ValueError):
+                return parse_share(value)
+        raise refused(f"{value!r} is not a share", "write a number from 0 to 1, or a percentage, as 5%")
+    if type(value) in (int, float) and 1 < value <= 100:
+        raise refused(f"{value:g} is not a share", f"write {value / 100:g}, or {value:g}%")
+    return value
+
+
+def _time(unit_s: float, example: str) -> Callable[[Any], Any]:
+
+    def converted(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        if value[-1:].isalpha():
+            with contextlib.suppress(ValueError):
+                return parse_seconds(value) / unit_s
+        raise refused(f"{value!r} is not a time", f"write {example}")
+
+    return converted
+
+
+Share = Annotated[float, Meta(extra={"before": _share}, extra_json_schema=_WITH_UNIT)]
+
+Hours = Annotated[
+    float, Meta(extra={"before": _time(HOUR_S, "hours, as 0.5, or a time as 30m or 8h")}, extra_json_schema=_WITH_UNIT)
+]
+
+Seconds = Annotated[
+    float, Meta(extra={"before": _time(1.0, "seconds, as 600, or a time as 30s or 10m")}, extra_json_schema=_WITH_UNIT)
+]

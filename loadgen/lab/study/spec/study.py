@@ -1,20 +1,100 @@
-"""The model of a study file."""
+"""The model of a study file: its objective with the limits that an arm must meet, its engines, stages and decisions."""
 
 from __future__ import annotations
 
 import itertools
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta, field
 
+from loadgen.analysis.search.criteria import RequestShare, joint_criterion
+from loadgen.config import slo
 from loadgen.errors import BadInput
-from loadgen.lab.study.spec.objective import Objective
-from loadgen.lab.study.spec.quantities import Hours, Seconds, Share
 from loadgen.lab.study.spec.stages import BASELINE, INCUMBENT, AnyStage, Change, Interactions, Name, RawFlag, Text
-from loadgen.lab.study.spec.strict_model import AtFault, Strict, refused, suggestion
+from loadgen.lab.study.spec.strict_model import AtFault, Hours, Seconds, Share, Strict, refused, suggestion
 from loadgen.util.packages import find
 
+MetricName = Literal["total_tps_per_box", "output_tps_per_gpu", "goodput", "e2e_p50", "cost_per_mtok"]
+Limits = Annotated[str, Meta(extra={"check": slo.parse})]
 MAX_STAGES = 100
+Positive = Annotated[float, Meta(gt=0)]
+PositiveHours = Annotated[Hours, Meta(gt=0)]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric that arms are compared by.
+
+    Attributes:
+        text: Description.
+        unit: Unit of its values.
+        more_is_better: Direction.
+    """
+
+    text: str
+    unit: str
+    more_is_better: bool
+
+
+METRICS: dict[MetricName, Metric] = {
+    "total_tps_per_box": Metric("input and output tokens/s, of as many servers as the box holds", "tok/s", True),
+    "output_tps_per_gpu": Metric("output tokens/s of each accelerator", "tok/s per device", True),
+    "goodput": Metric("the highest rate at which the SLO is met, requests/s", "req/s", True),
+    "e2e_p50": Metric("median time of a whole request, ms", "ms", False),
+    "cost_per_mtok": Metric("price of a million tokens", "per million tokens", False),
+}
+
+assert METRICS.keys() == set(get_args(MetricName))
+
+
+class Accuracy(Strict, frozen=True):
+    """The accuracy gate: questions with known answers that a changed model must still answer."""
+
+    file: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="questions and answers, one JSON line each (60 of loadgen's own)"),
+    ] = None
+    max_loss: Annotated[Share, Meta(ge=0, lt=1, description="most that may be lost against the baseline, a share")] = (
+        0.01
+    )
+
+
+class Objective(Strict, frozen=True, kw_only=True):
+    """The metric to optimize and the limits to meet."""
+
+    metric: Annotated[
+        MetricName, Meta(description="; ".join(f"{name}: {metric.text}" for name, metric in METRICS.items()))
+    ] = "total_tps_per_box"
+    workload: Annotated[str, Meta(description="name of the workload that decides")]
+    slo: Annotated[
+        Limits | None, Meta(description="limits that an arm must meet, as --slo: ttft_p99<500ms,error_rate<1%")
+    ] = None
+    success_rate: Annotated[
+        Share, Meta(gt=0, le=1, description="share of requests that must succeed, or the arm is out")
+    ] = 0.99
+    accuracy: Annotated[Accuracy | None, Meta(description="questions that a changed model must still answer")] = None
+
+    def __post_init__(self) -> None:
+        if self.metric == "goodput":
+            if self.slo is None:
+                raise refused("goodput without an slo", "give the limits of a request, as ttft_p99<500ms")
+            joint_criterion(self.slo)
+
+    @property
+    def limits(self) -> RequestShare:
+        """The limits that make a request good.
+
+        Raises:
+            BadInput: The SLO does not apply to single requests, which is allowed for other metrics than goodput.
+        """
+        assert self.slo is not None
+        return joint_criterion(self.slo)
+
+    @property
+    def more_is_better(self) -> bool:
+        """Direction of the metric."""
+        return METRICS[self.metric].more_is_better
 
 
 def _version(value: Any) -> Any:
@@ -24,8 +104,6 @@ def _version(value: Any) -> Any:
 
 
 Version = Annotated[str, Meta(extra={"before": _version}, extra_json_schema={"type": ["string", "integer"]})]
-Positive = Annotated[float, Meta(gt=0)]
-PositiveHours = Annotated[Hours, Meta(gt=0)]
 
 
 class Hardware(Strict, frozen=True):
@@ -161,19 +239,17 @@ class Study(Strict, frozen=True):
         if self.objective.metric == "cost_per_mtok" and self.hardware.gpu_hour_price is None:
             raise AtFault(("hardware",), "has no gpu_hour_price", "give it: cost_per_mtok is computed with it")
         if self.decision.rounds > 1:
-            self._check_rounds()
+            at = ("decision", "rounds")
+            if self.hardware.devices:
+                raise AtFault(at, "servers on accelerators cannot run side by side", "leave it out")
+            if self.objective.metric == "goodput":
+                raise AtFault(at, "a search for goodput has no rounds", "leave it out")
         self._check_stages()
-
-    def _check_rounds(self) -> None:
-        at = ("decision", "rounds")
-        if self.hardware.devices:
-            raise AtFault(at, "servers on accelerators cannot run side by side", "leave it out")
-        if self.objective.metric == "goodput":
-            raise AtFault(at, "a search for goodput has no rounds", "leave it out")
 
     def _check_stages(self) -> None:
         for number, stage in enumerate(self.stages):
-            at, before = ("stages", number), [earlier.name for earlier in self.stages[:number]]
+            at = ("stages", number)
+            before = [earlier.name for earlier in self.stages[:number]]
             if stage.name in before:
                 raise AtFault((*at, "name"), f"another stage has the name {stage.name!r}", "give it another name")
             for place, workload in enumerate(stage.workloads):
@@ -183,22 +259,22 @@ class Study(Strict, frozen=True):
             if isinstance(stage, Interactions):
                 for place, name in enumerate(stage.interactions):
                     self._check_name((*at, "interactions", place), name, before)
-                for one, other in itertools.pairwise(sorted(stage.interactions)):
-                    if one == other:
-                        raise AtFault((*at, "interactions"), f"{one} is named twice", "name it once")
+                for name, next_name in itertools.pairwise(sorted(stage.interactions)):
+                    if name == next_name:
+                        raise AtFault((*at, "interactions"), f"{name} is named twice", "name it once")
             if len(getattr(stage, "expect", ())) > self.keep and not isinstance(stage.expect, dict):
                 raise AtFault((*at, "expect"), f"{len(stage.expect)} arms, and {self.keep} are kept", "raise keep")
             for name, change in getattr(stage, "choice", {}).items():
                 self._check_change((*at, "choice", name), change)
 
     def _check_change(self, at: tuple[str | int, ...], change: Change) -> None:
-        for key, known in (("engine", self.engines), ("model", self.models)):
+        for key, names in (("engine", self.engines), ("model", self.models)):
             if getattr(change, key) is not None:
-                self._check_name((*at, key), getattr(change, key), known)
+                self._check_name((*at, key), getattr(change, key), names)
 
     @staticmethod
-    def _check_name(at: tuple[str | int, ...], name: str, known: Any) -> None:
-        if name not in known:
-            among = list(known)
+    def _check_name(at: tuple[str | int, ...], name: str, names: Any) -> None:
+        if name not in names:
+            among = list(names)
             remedy = suggestion(name, among) or (f"use {', '.join(among)}" if among else "there is no stage before it")
             raise AtFault(at, f"unknown name {name!r}", remedy)

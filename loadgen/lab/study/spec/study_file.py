@@ -1,18 +1,26 @@
-"""Reads a study file; an error is one line with its place in the file."""
+"""Reads a study file; an error is one line with its place in the file. `schema` describes such files."""
 
 import contextlib
+import inspect
+import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Union
 
+import msgspec
 import yaml
 
 from loadgen.errors import BadInput
-from loadgen.lab.study.spec.strict_model import At, AtFault, convert, line_of
+from loadgen.lab.study.spec.strict_model import At, AtFault, Strict, bare, convert, fields, line_of
 from loadgen.lab.study.spec.study import Study
 from loadgen.util.yaml_loader import loader
 
+Node = dict[str, Any]
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_TYPES = {str: "string", int: "integer", float: "number", list: "array", dict: "object", types.NoneType: "null"}
+_RANGES = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
+_COUNTED = {str: "Length", list: "Items", dict: "Properties"}
 MAX_BYTES = 1 << 20
 MAX_PLACES = 100_000  # aliases may repeat a part of the file many times
 MAX_DEPTH = 40
@@ -59,10 +67,10 @@ def read(path: Path) -> StudyFile:
         raise BadInput(str(path), f"more than {MAX_BYTES:,} bytes", "name a study file")
     lines: dict[At, int] = {}
     try:
-        given = _constructed(path, content, lines)
-        if not isinstance(given, dict):
+        data = _constructed(path, content, lines)
+        if not isinstance(data, dict):
             raise AtFault((), "is not a study", "write keys and values; docs/studies.md shows how")
-        study = convert(given, Study, lines)
+        study = convert(data, Study, lines)
         study.check()
     except AtFault as error:
         raise _named(path, lines, error) from error
@@ -94,7 +102,8 @@ def _place(node: yaml.Node | None, at: At, lines: dict[At, int]) -> None:
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             place = (*at, str(key.value))
-            first, lines[place] = lines.get(place), key.start_mark.line + 1
+            first = lines.get(place)
+            lines[place] = key.start_mark.line + 1
             if first is not None and key.tag != MERGE:
                 raise AtFault(place, "is given twice", f"give it once; it is in line {first} too")
             _place(value, place, lines)
@@ -106,3 +115,52 @@ def _place(node: yaml.Node | None, at: At, lines: dict[At, int]) -> None:
 def _named(path: Path, lines: Mapping[At, int], error: AtFault) -> BadInput:
     where = f"{path}:{line_of(error.at, lines)}"
     return BadInput(f"{where}: {error.field}" if error.field else where, error.problem, error.remedy)
+
+
+def schema() -> Node:
+    """Return the JSON Schema of study files."""
+    definitions: dict[str, Node] = {}
+    study = _object(Study, definitions)
+    return {"$schema": DIALECT, "$defs": dict(sorted(definitions.items())), **study}
+
+
+def _object(kind: type[Strict], definitions: dict[str, Node]) -> Node:
+    properties = {field.encode_name: _node(field.type, definitions) for field in fields(kind)}
+    for field in fields(kind):
+        if not field.required:
+            default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+            properties[field.encode_name]["default"] = msgspec.to_builtins(default)
+    return {
+        "title": kind.__name__,
+        "description": inspect.getdoc(kind),
+        "type": "object",
+        "properties": properties,
+        "required": [field.encode_name for field in fields(kind) if field.required],
+        "additionalProperties": False,
+    }
+
+
+def _node(kind: Any, definitions: dict[str, Node]) -> Node:
+    origin, parameters, metas = bare(kind)
+    node: Node = {}
+    if origin is Union:
+        node["anyOf" if types.NoneType in parameters else "oneOf"] = [_node(part, definitions) for part in parameters]
+    elif origin is Literal:
+        node["enum"] = list(parameters)
+    elif origin in _TYPES:
+        node["type"] = _TYPES[origin]
+    elif origin is not Any:
+        if origin.__name__ not in definitions:
+            definitions[origin.__name__] = _object(origin, definitions)
+        node["$ref"] = f"#/$defs/{origin.__name__}"
+    if origin is list:
+        node["items"] = _node(parameters[0], definitions)
+    elif origin is dict:
+        node["additionalProperties"] = _node(parameters[1], definitions)
+    for meta in metas:
+        limits: Node = {key: getattr(meta, name) for name, key in _RANGES.items()}
+        if origin in _COUNTED:
+            limits |= {f"{end}{_COUNTED[origin]}": getattr(meta, f"{end}_length") for end in ("min", "max")}
+        keywords = limits | {"description": meta.description, **(meta.extra_json_schema or {})}
+        node |= {key: value for key, value in keywords.items() if value is not None}
+    return node

@@ -40,12 +40,12 @@ def loads(study: Study) -> dict[str, RunSettings]:
     shared = _flags((EVERY,), study.every_workload)
     if "workload" in shared:
         raise AtFault((EVERY, "workload"), "is another workload for each", "name it in workloads")
-    return {name: _settings(("workloads", name), said, shared) for name, said in study.workloads.items()}
+    return {name: _settings(("workloads", name), workload, shared) for name, workload in study.workloads.items()}
 
 
-def _settings(at: At, said: Any, shared: Mapping[str, Any]) -> RunSettings:
+def _settings(at: At, workload: Any, shared: Mapping[str, Any]) -> RunSettings:
     try:
-        settings = endpoints.checked(RunSettings(**_given(at, said, shared)))
+        settings = endpoints.checked(RunSettings(**_fields(at, workload, shared)))
         if settings.dataset_rule is not None:
             rules.find(settings.dataset_name, settings.dataset_rule)
         if settings.dataset_name == "random":
@@ -56,7 +56,7 @@ def _settings(at: At, said: Any, shared: Mapping[str, Any]) -> RunSettings:
         raise
     except BadInput as error:
         key = error.field.removeprefix("--").replace("-", "_")
-        if isinstance(said, Mapping) and key in said:
+        if isinstance(workload, Mapping) and key in workload:
             raise AtFault((*at, key), error.problem, error.remedy) from error
         if key in shared:
             raise AtFault((EVERY, key), f"{error.problem} (workload {at[-1]})", error.remedy) from error
@@ -64,48 +64,49 @@ def _settings(at: At, said: Any, shared: Mapping[str, Any]) -> RunSettings:
         raise AtFault(at, f"{where}{error.problem}", error.remedy) from error
 
 
-def _given(at: At, said: Any, shared: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(at: At, workload: Any, shared: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a workload: its preset, then the flags of every workload, then its own."""
-    if isinstance(said, str):
-        return _with_defaults(presets.merge(said, shared))
-    if not isinstance(said, Mapping) or not said:
+    if isinstance(workload, str):
+        return _with_defaults(presets.merge(workload, shared))
+    if not isinstance(workload, Mapping) or not workload:
         raise AtFault(at, "is not a workload", f"name a file or one of {', '.join(presets.names())}, or give settings")
     preset: dict[str, Any] = {}
-    if PROFILE_KEYS & said.keys():
-        profile = {key: value for key, value in said.items() if key in gpustack_profile.KEYS}
-        preset, said = (
-            presets.gpustack(gpustack_profile.fields(profile)),
-            {key: said[key] for key in said.keys() - profile.keys()},
-        )
-    own = {**shared, **_flags(at, said)}
-    return _with_defaults(preset | (presets.merge(own["workload"], own) if "workload" in own else own))
+    if PROFILE_KEYS & workload.keys():
+        profile = {key: value for key, value in workload.items() if key in gpustack_profile.KEYS}
+        preset = presets.gpustack(gpustack_profile.fields(profile))
+        workload = {key: workload[key] for key in workload.keys() - profile.keys()}
+    flags = {**shared, **_flags(at, workload)}
+    if "workload" in flags:
+        flags = presets.merge(flags["workload"], flags)
+    return _with_defaults(preset | flags)
 
 
-def _flags(at: At, said: Mapping[str, Any]) -> dict[str, Any]:
+def _flags(at: At, part: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a mapping of the study sets: fields of `RunSettings`, and the tool of `compat`.
 
     Raises:
         AtFault: A key or the tool is unknown, a value has the wrong type, or the study decides it.
     """
-    tool = {COMPAT: said[COMPAT]} if COMPAT in said else {}
+    tool = {COMPAT: part[COMPAT]} if COMPAT in part else {}
     if tool and tool[COMPAT] not in (*vllm_load.RELEASES, None):
         among = list(vllm_load.RELEASES)
         remedy = suggestion(str(tool[COMPAT]), among) or f"use one of {', '.join(among)}"
         raise AtFault((*at, COMPAT), f"unknown tool {tool[COMPAT]!r}", remedy)
     try:
-        given = serialize.fields({key: value for key, value in said.items() if key != COMPAT})
+        fields = serialize.fields({key: value for key, value in part.items() if key != COMPAT})
     except BadInput as error:
         raise AtFault((*at, error.field), error.problem, error.remedy) from error
-    for name in given:
+    for name in fields:
         if name not in ALLOWED:
             raise AtFault((*at, name), "is decided by the study", "leave it out")
-    return given | tool
+    return fields | tool
 
 
-def _with_defaults(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields with the defaults of the tool, if one is named, below all that is given."""
-    tool = given.pop(COMPAT, None)
+def _with_defaults(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a workload with the defaults of its tool, if it names one."""
+    tool = fields.pop(COMPAT, None)
     if tool is None:
-        return given
-    known = given if given.get("endpoint") else {"backend": CHAT} | given
-    return vllm_load.as_sent(vllm_load.RELEASES[tool](known) | known)
+        return fields
+    if not fields.get("endpoint"):
+        fields = {"backend": CHAT} | fields
+    return vllm_load.as_sent(vllm_load.RELEASES[tool](fields) | fields)

@@ -5,7 +5,7 @@ import random
 
 from loadgen.lab.study.execute.findings import BUDGET, Findings
 from loadgen.lab.study.execute.trial import TrialRequest
-from loadgen.lab.study.report.shortfall import shortfall
+from loadgen.lab.study.report.findings_text import shortfall
 from tests.helpers.study_files import study
 from tests.helpers.study_walks import Came, walked
 

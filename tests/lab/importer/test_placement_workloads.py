@@ -8,8 +8,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.lab.audit.finding import Place
 from loadgen.lab.audit.number import Number
 from loadgen.lab.audit.published import Published
-from loadgen.lab.importer.unplaced import Unplaced
-from loadgen.lab.importer.workloads import find_workload
+from loadgen.lab.importer.entries import Unplaced
+from loadgen.lab.importer.placement import find_workload
 from loadgen.lab.study.spec.workloads import loads
 from tests.helpers.study_files import study
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from loadgen.lab.study.spec.schema import DIALECT, schema
+from loadgen.lab.study.spec.study_file import DIALECT, schema
 from tests.helpers.source import ROOT
 from tests.helpers.study_files import SMALL, study
 from tests.lab.study.test_study_file import WHOLE

@@ -6,7 +6,7 @@ import pytest
 
 from loadgen.lab.study.execute.findings import StepResult
 from loadgen.lab.study.execute.trial import TrialRequest
-from loadgen.lab.study.report.disturbance_text import disturbance_text
+from loadgen.lab.study.report.findings_text import disturbance_text
 from tests.helpers.study_files import study
 from tests.helpers.study_walks import Came, noise, walked
 

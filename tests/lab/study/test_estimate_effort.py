@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.lab.study.spec.search_effort import Effort
+from loadgen.lab.study.plan.estimate import Effort
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.lab.study.execute.hardware import NPU_SMI, NVML, Accelerators, is_named
+from loadgen.lab.study.execute.facts import NPU_SMI, NVML, Accelerators, is_named
 from loadgen.lab.study.spec.study import Hardware
 from loadgen.util import accelerators
 from tests.helpers import fake_nvml

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from loadgen.lab.study.execute import trial_runner
+from loadgen.lab.study.execute.conductor import SideBySide, Start, combined
 from loadgen.lab.study.execute.score import objective_value
-from loadgen.lab.study.execute.side_by_side import SideBySide, Start, combined
 from loadgen.lab.study.execute.trial import Failure, Trial, TrialRequest, WorkloadRun
 from loadgen.lab.study.execute.trial_runner import TrialRunner
 from loadgen.lab.study.plan.planner import Planner

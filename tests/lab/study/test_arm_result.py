@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from loadgen.lab.study.execute.difference import Difference, Unbounded
+from loadgen.lab.study.execute.arm_result import Difference, Unbounded
 from loadgen.stats.group_sequential import Comparison, Decision
 
 

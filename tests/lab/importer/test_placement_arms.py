@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from loadgen.lab.audit.command import commands
-from loadgen.lab.importer.arms import Arms
-from loadgen.lab.importer.unplaced import Unplaced
+from loadgen.lab.importer.entries import Unplaced
+from loadgen.lab.importer.placement import Arms
 from tests.helpers.study_files import planned
 
 STAGES: list[dict[str, Any]] = [
