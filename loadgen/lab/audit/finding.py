@@ -1,8 +1,78 @@
-"""Finding: one thing that a page or a file says and that cannot be, or does not show what it seems to."""
+"""Finding: what a page or a file says and cannot be true, or does not show what it seems to.
 
-from collections.abc import Iterator
+Findings of one cause are a `FindingGroup`, of which the worst is told in full. Groups are ordered,
+the worst first, and written as lines for a reader or as JSON for a program.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import orjson
+
+from loadgen.util.number_format import plural
+from loadgen.util.terminal_text import printable
+
+# Rules in the order of how much of a page a finding takes away.
+ORDER = (
+    "copied",  # it is not this page's measurement
+    "verdict",
+    "recommended",
+    "shell",
+    "model",
+    "hardware",
+    "summary-line",
+    "success-rate",
+    "failures",
+    "duplicate",
+    "extrapolated",
+    "percent",
+    "percent-of-rates",
+    "gain",
+    "result-line",
+    "cell",
+    "latency-cell",
+    "baseline",
+    "base",
+    "label",
+    "turned-off",
+    "idle-option",
+    "row-without-stage",
+    "throughput",
+    "tpot",
+    "itl-zero",
+    "itl",
+    "itl-coalesced",
+    "latency-zero",
+    "latency-bounds",
+    "percentile-order",
+    "in-flight",
+    "peak-throughput",
+    "rate-limited",
+    "repeat",
+    "noise",
+    "hidden-loss",
+    "reference",
+    "tie",
+    "unsteady",
+    "one-sided",
+    "untried",
+    "incumbent",
+    "work",
+    "announced",
+    "unreported",
+    "advice",
+    "client",
+    "script",
+    "reprinted",
+    "stage-number",
+    "hardware-count",
+    "itl-diluted",
+    "itl-bundled",
+    "itl-stalled",
+    "peak-concurrency",
+)
+SHOWN = 8  # places of one cause that are printed; JSON has all
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -67,3 +137,70 @@ Findings = Iterator[Finding]  # what a rule yields
 def claim(finding: Finding) -> str:
     """The rule of a finding, what is printed, and what it had to be."""
     return f"{finding.rule}: {finding.says}" + (f", should be {finding.should_be}" if finding.should_be else "")
+
+
+@dataclass(frozen=True, slots=True)
+class FindingGroup:
+    """Findings of one rule and one cause in one file.
+
+    Attributes:
+        findings: The worst first.
+    """
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def worst(self) -> Finding:
+        """The finding that stands for all."""
+        return self.findings[0]
+
+    @property
+    def note(self) -> bool:
+        """Whether they contradict nothing: all of them, or none."""
+        return self.worst.note
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form: the worst, and the others under `also`."""
+        others = [finding.to_dict() for finding in self.findings[1:]]
+        kept = ("line", "within", "says", "should_be")
+        return {**self.worst.to_dict(), "also": [{key: other[key] for key in kept} for other in others]}
+
+
+def grouped(findings: Iterable[Finding]) -> list[FindingGroup]:
+    """Group findings by file, rule and cause: contradictions before notes, and those of worse rules first."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in findings:
+        own = finding.cause or (finding.place, finding.says, finding.should_be)
+        groups.setdefault((finding.place.file, finding.rule, finding.note, own), []).append(finding)
+    made = [FindingGroup(tuple(sorted(found, key=_rank))) for found in groups.values()]
+    files = list(dict.fromkeys(group.worst.place.file for group in made))
+    return sorted(made, key=lambda group: (files.index(group.worst.place.file), *_rank(group.worst)))
+
+
+def _rank(finding: Finding) -> tuple[bool, int, float, int]:
+    return finding.note, ORDER.index(finding.rule), -finding.weight, finding.place.line
+
+
+def to_json(groups: Sequence[FindingGroup]) -> str:
+    """A JSON list, one cause an object."""
+    return orjson.dumps([group.to_dict() for group in groups], option=orjson.OPT_INDENT_2).decode()
+
+
+def render(groups: Sequence[FindingGroup], files: int) -> str:
+    """A line for each cause, worst first, and one that counts them."""
+    notes = sum(group.note for group in groups)
+    counted = f"{plural(files, 'file')}: {len(groups) - notes} inconsistent, {notes} notes"
+    return "\n".join([*map(printable, map(_line, groups)), counted]) + "\n"
+
+
+def _line(group: FindingGroup) -> str:
+    finding, others = group.worst, group.findings[1:]
+    line = f"{finding.place}: {'note: ' if finding.note else ''}{claim(finding)}: {finding.why}"
+    if others:
+        line += f"; and {len(others)} more: {', '.join(map(_other, others[:SHOWN]))}"
+    return line + (", ..." if len(others) > SHOWN else "")
+
+
+def _other(finding: Finding) -> str:
+    place = finding.place.within or f"line {finding.place.line}"
+    return f"{place} ({finding.says}{f' -> {finding.should_be}' if finding.should_be else ''})"

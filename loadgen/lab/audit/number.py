@@ -58,7 +58,11 @@ class Number:
         return self._combined(operator.mul, _number(other))
 
     def __truediv__(self, other: "Number | float") -> "Number":
-        """Divide by a number; unknown if that may be 0 or less."""
+        """Divide by a number above 0.
+
+        Returns:
+            Unknown if the divisor may be 0 or less.
+        """
         by = _number(other)
         return UNKNOWN if by.low <= 0 else self._combined(operator.truediv, by)
 

@@ -1,17 +1,20 @@
-"""Page: what a Markdown page consists of, wherever its lines end: sections, commands, tables, blocks and sentences."""
+"""Page: what a Markdown page consists of: sections, commands, tables, blocks and sentences.
+
+Its stages are the sections in which it tries candidates; its summary is the table of what each of
+them brought. It does not matter where lines end.
+"""
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from loadgen.lab.audit.block import blocks
-from loadgen.lab.audit.client_command import client_command
-from loadgen.lab.audit.command import ServingCommand, serving_command
+from loadgen.lab.audit.command import LAUNCHES, ServingCommand, serving_command
+from loadgen.lab.audit.files import blocks
 from loadgen.lab.audit.finding import Place
 from loadgen.lab.audit.shell import Flaw, shell_commands
-from loadgen.lab.audit.table import tables
-from loadgen.lab.audit.workload import workloads
+from loadgen.lab.audit.table import NO_TABLE, Row, Table, tables
+from loadgen.lab.audit.workload import client_command, workloads
 
 LONG = 300  # characters; a longer line is no place, and may hold headings
 FENCE = re.compile(r"```(\w*)(.*?)```", re.DOTALL)
@@ -20,11 +23,21 @@ RUN_ON_HEADING = re.compile(r"(?:(?<=\s)|\A)(#{1,6}) (\S.*?)(?=\s(?:#{1,6} |- |\
 SHELLS = ("", "bash", "sh", "shell", "console")
 # Where the flags of a command are said to be none, in place of a fence.
 NO_FLAGS = re.compile(r"(?i)\b(?:parameters|flags|arguments|options)\s*:\s*(N/A|none)\b")
+_STEM = 5  # characters by which words are compared: backend and backends, cache and caching
+_FILLERS = {"the", "in", "of", "and", "for", "with", "choosing", "enable", "selection", "option", "options", "mode"}
+_FILLERS |= {"max", "num", "number", "numbers"}
+_FILLERS |= {word for engine in LAUNCHES.values() for word in re.findall("[a-z]+", engine.lower())}
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section: its heading, and where it begins and ends, in characters; what is below it belongs to it."""
+    """A section with all that is below it; false for `NOWHERE`.
+
+    Attributes:
+        level: Of its heading, from 1.
+        title: Its heading.
+        begin, end: Where it begins and ends, in characters.
+    """
 
     level: int
     title: str
@@ -123,3 +136,61 @@ def _sections(prose: str) -> Iterator[Section]:
         sections.append(Section(level, title, begin, ends[level]))
         ends[level:] = [begin] * (7 - level)
     return reversed(sections)
+
+
+def stems(title: str) -> set[str]:
+    """The beginnings of the words of a title that tell what it is about."""
+    words = re.findall(r"[a-z]{2,}", title.lower())
+    return {word[:_STEM] for word in words if word not in _FILLERS}
+
+
+def summary_and_stages(page: Page) -> tuple[Table, list[Section]]:
+    """The table of what each stage brought, and the stages.
+
+    The stages stand beside the summary and before it; or below such a section, if the rows of the
+    summary are about those.
+
+    Returns:
+        NO_TABLE where the page has no summary; no stage where no section has a candidate's result.
+    """
+    heading = next((section for section in page.sections if section.title.lower().startswith("summary")), None)
+    if heading is None:
+        return NO_TABLE, []
+    table = next((table for table in page.tables if table.at in heading), NO_TABLE)
+    parent = page.section(heading.begin, heading.level - 1)
+    beside = [
+        section
+        for section in page.sections
+        if section.level == heading.level and parent.begin < section.begin < heading.begin
+    ]
+    if not any(has_result(page, section) for section in beside):
+        return table, []
+    return table, [stage for section in beside for stage in _split(page, section, table.rows)]
+
+
+def stages_of(row: Row, stages: Sequence[Section]) -> list[Section]:
+    """The stages that a row of the summary is about: those whose titles have most of its words, and no others."""
+    wanted = stems(row.name)
+    shared = {stage.begin: len(wanted & stems(stage.title)) for stage in stages}
+    most = max(shared.values(), default=0)
+    found = [stage for stage in stages if most and shared[stage.begin] == most]
+    fewest = min((len(stems(stage.title)) for stage in found), default=0)
+    is_exact = fewest == most or most > 1
+    return [stage for stage in found if not is_exact or len(stems(stage.title)) == fewest or ":" in stage.title]
+
+
+def has_result(page: Page, section: Section) -> bool:
+    """Whether a result stands in a section."""
+    return any(result.at in section for result in page.results)
+
+
+def _split(page: Page, section: Section, rows: Sequence[Row]) -> list[Section]:
+    """A section, or those below it if rows are about these and none is about it."""
+    below = [s for s in page.sections if s.level == section.level + 1 and section.begin < s.begin < section.end]
+    if any(_is_about(row, section) for row in rows) or not any(_is_about(row, s) for row in rows for s in below):
+        return [section]
+    return below
+
+
+def _is_about(row: Row, section: Section) -> bool:
+    return bool(stems(row.name) & stems(section.title))

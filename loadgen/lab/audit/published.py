@@ -22,24 +22,27 @@ def title(name: str) -> str:
 class Published:
     """One result.
 
+    Its numbers are `ok`, `failed` and `cap` (requests), `rate` (requests/s that were asked for, if
+    limited), `duration_s`, `input_tokens`, `output_tokens`, `requests_per_s`, `input_per_s`,
+    `output_per_s`, `total_per_s`, `peak_output_per_s`, `peak_in_flight`, `mean_in_flight`, and
+    latencies such as `mean_ttft_ms`, `median_itl_ms`, `p99_e2el_ms`, with vLLM's meanings. What was
+    not printed, or as n/a, is not among them.
+
     Attributes:
+        numbers: By name.
         places: Where each number stands, by name.
+        place: Where the result begins.
         title: What stands above it: a comment; empty where nothing does.
         at: How far into its file it begins, in characters.
-        lengths: How many tokens the replies had, where a file tells of each.
+        lengths: How many tokens the replies had; None where the file does not tell.
         tpot_with_first: TPOT counts from the start of the request, over all tokens, as guidellm
             defines it.
-        verdict: What the tool said of its own run, where it says such a thing.
+        verdict: What the tool said of its own run; empty where it says nothing.
         data: What it was read from, where that is JSON by vLLM's names; else empty.
         over_guidellm: It was printed from guidellm's events, whose rates are not of the whole run.
         starts: Of how many starts it is one, chosen to stand for them; numbers elsewhere may be
             their means.
     """
-
-    # Its numbers are `ok`, `failed` and `cap` (requests), `rate` (requests/s that were asked for, if limited),
-    # `duration_s`, `input_tokens`, `output_tokens`, `requests_per_s`, `input_per_s`, `output_per_s`, `total_per_s`,
-    # `peak_output_per_s`, `peak_in_flight`, `mean_in_flight`, and latencies such as `mean_ttft_ms`, `median_itl_ms`,
-    # `p99_e2el_ms`, with vLLM's meanings. What was not printed, or as n/a, is not among them.
 
     numbers: Mapping[str, Number]
     places: Mapping[str, Place]

@@ -10,9 +10,8 @@ from loadgen.lab.audit.command import NO_COMMAND, ServingCommand
 from loadgen.lab.audit.engine_flags import TABLES
 from loadgen.lab.audit.finding import Finding
 from loadgen.lab.audit.number import UNKNOWN, Number
-from loadgen.lab.audit.page import NOWHERE, Page, Section
+from loadgen.lab.audit.page import NOWHERE, Page, Section, has_result, stages_of, stems, summary_and_stages
 from loadgen.lab.audit.published import Published
-from loadgen.lab.audit.stages import has_result, stages_of, stems, summary_and_stages
 from loadgen.lab.audit.table import NO_TABLE, PER_DEVICE, Cell, Quantity, Row, Table
 from loadgen.lab.audit.workload import AnnouncedWorkload
 
@@ -28,7 +27,9 @@ class PublishedArm:
     """A result on a page, and what it is a result of.
 
     Attributes:
+        result: Its numbers.
         command: How its server was started; NO_COMMAND where the page does not say.
+        label: What the page calls it.
         stage: The stage in which it was a candidate; NOWHERE for other workloads.
         workload: The other workload, as the page calls it; empty in a stage.
     """
@@ -93,28 +94,25 @@ class PublishedStudy:
 
     Attributes:
         page: The page.
-        comparison: The first table that has a baseline; None where there is none.
-        summary: The table of what each stage brought; None where there is none.
+        comparison: The first table that has a baseline; NO_TABLE where there is none.
+        summary: The table of what each stage brought; NO_TABLE where there is none.
         stages: The sections in which candidates are tried.
         arms: Every result, in the order of the page.
-        proposed: The commands before the comparison; without one, those that stand in no section with a result.
-        recommended: The last one of them of a model that the page has run.
+        proposed: The commands before the comparison; without one, those that stand in no section with
+            a result.
+        recommended: The last of `proposed` of a model that the page has run; None where there is none.
         per_device: Whether the page judges by what each device does.
         of_latency: Whether the page is about latency rather than throughput.
     """
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        # the first table that has a baseline; NO_TABLE where there is none
         self.comparison = next((table for table in page.tables if table.baseline is not None), NO_TABLE)
-        # the table of what each stage brought, NO_TABLE where there is none; the sections in which candidates are tried
         self.summary, self.stages = summary_and_stages(page)
         self._estimates = "(est.)" in page.prose
         self.arms = [self._arm(result) for result in page.results]
         before = self._first_result() if self.comparison is NO_TABLE else self.comparison.at
-        # the commands before the comparison; without one, those that stand in no section with a result
         self.proposed = [command for command in page.commands if command.at < before and command.engine]
-        # the last one of them of a model that the page has run
         self.recommended = next((each for each in reversed(self.proposed) if self.has_run(each)), None)
         self.per_device = PER_DEVICE.search(page.prose) is not None
         title = page.sections[0].title if page.sections else ""
@@ -206,8 +204,10 @@ class PublishedStudy:
         return command.name.lower() in served or not any(served) or "" in served
 
     def is_reference(self, arm: PublishedArm) -> bool:
-        """Whether a run is shown again as what the others of its stage are held to."""
-        # It is the best so far or the first arm, or its label names the stage that it is of.
+        """Whether a run is shown again as what the others of its stage are held to.
+
+        It is the best so far or the first arm, or its label names the stage that it is of.
+        """
         if not arm.stage:
             return True
         before = self.before(arm.stage)
@@ -217,8 +217,10 @@ class PublishedStudy:
         return is_named or any(other.result.same_run(arm.result) and other.same_server(arm) for other in held)
 
     def compared(self, row: Row, base: Cell, cell: Cell) -> list[PublishedArm]:
-        """The arms of two cells of a row, the baseline's first; none where one of them is unknown."""
-        # Where no block has what a cell prints, they are those of the workload that the row names.
+        """The arms of two cells of a row, the baseline's first; none where one of them is unknown.
+
+        Where no block has what a cell prints, they are those of the workload that the row names.
+        """
         shown = [self.shown(each)[:1] for each in (base, cell)]
         if not all(shown) and self.tried:
             named = [arm for arm in self.arms if arm.workload and arm.workload.lower() in row.name.lower()]

@@ -89,9 +89,15 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell: its quantities, a change that belongs to none of them, and its text.
+    """A cell.
 
-    The first change behind a number is its own. Further ones are others that the author quotes, or its bounds.
+    The first change behind a number is its own. Further ones are others that the author quotes, or its
+    bounds.
+
+    Attributes:
+        quantities: Its numbers, each with the change behind it.
+        change: The first change in a cell that has no number before it; else None.
+        text: As printed, on one line.
     """
 
     quantities: tuple[Quantity, ...]
@@ -105,7 +111,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row: its name, which is its first cell unless all rows have the same, and the other cells."""
+    """A row.
+
+    Attributes:
+        name: Its first cell, unless all rows have the same.
+        cells: The other cells.
+        at: How far into the page it begins, in characters.
+    """
 
     name: str
     cells: tuple[Cell, ...]
@@ -114,7 +126,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: the names of its columns but the first, and its rows."""
+    """A table.
+
+    Attributes:
+        columns: The names of its columns but the first.
+        rows: Its rows.
+        at: How far into the page it begins, in characters.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]

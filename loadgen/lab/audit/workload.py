@@ -1,13 +1,27 @@
-"""Announced workload: a load that a page announces: in a list, in a profile, or by the command that sends it."""
+"""Announced workload: a load that a page announces, and `ClientCommand`, the command that sends it.
+
+A load is announced in a list, in a profile, or by its command.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from urllib.parse import urlsplit
 
-from loadgen.lab.audit.client_command import ClientCommand
 from loadgen.lab.audit.published import Published
+from loadgen.lab.audit.shell import ShellCommand, flags_of
 
+# The words with which a client is started, and the port at which it looks for a server unless it is told.
+CLIENTS = {
+    ("vllm", "bench", "serve"): "8000",
+    ("python3", "-m", "sglang.bench_serving"): "30000",
+    ("python", "-m", "sglang.bench_serving"): "30000",
+    ("python3", "benchmark_serving.py"): "8000",
+    ("python", "benchmark_serving.py"): "8000",
+    ("guidellm", "benchmark"): "",
+    ("loadgen", "run"): "8000",
+}
 MAX_LENGTH_ERROR = 0.05  # relative: what mean lengths may be off what was asked, by tokenizers
 TEMPLATE_TOKENS = 64  # tokens that a chat template may add to a prompt
 _COUNT = r"(\d[\d,]*\.?\d*)\s?([kK]?)"
@@ -66,10 +80,72 @@ def length_mismatch(result: Published, input_tokens: int | None, output_tokens: 
     return "replies" if output_tokens is not None and reply > longest * output_tokens else ""
 
 
+@dataclass(frozen=True, slots=True)
+class ClientCommand:
+    """One command that sends a load.
+
+    Attributes:
+        flags: Their values by name, without dashes before them, with dashes in them.
+        text: As printed, on one line.
+        at: How far into the page it stands, in characters.
+        default_port: The port that it takes unless a flag says; empty where there is none.
+        starts_servers: Whether servers were started for it, at any port: it is loadgen's.
+    """
+
+    flags: Mapping[str, str]
+    text: str
+    at: int
+    default_port: str
+    starts_servers: bool = False
+
+    @property
+    def model(self) -> str:
+        """The model's name in its requests; empty where it is the server's own, or a variable of the script."""
+        found = self.flags.get("served-model-name") or self.flags.get("model", "")
+        return "" if "$" in found else found
+
+    @property
+    def port(self) -> str:
+        """The port to which it connects; empty where nothing tells."""
+        url = self.flags.get("base-url") or self.flags.get("target", "")
+        if "$" in url:
+            return ""
+        return str(urlsplit(url).port or "") if url else self.flags.get("port", self.default_port)
+
+    @property
+    def dataset(self) -> str:
+        """The name of its data set."""
+        return self.flags.get("dataset-name", "")
+
+    def number(self, *names: str) -> int | None:
+        """The first of these flags that has a whole number."""
+        return next((int(value) for name in names if (value := self.flags.get(name, "")).isdigit()), None)
+
+
+def client_command(line: ShellCommand) -> ClientCommand | None:
+    """The load that a command sends; None if it is another command."""
+    for client, port in CLIENTS.items():
+        if line.words[: len(client)] == client or _ends(line.words, client):
+            flags, _ = flags_of(line.words[len(client) :])
+            return ClientCommand(flags, line.text, line.at, port, client == ("loadgen", "run"))
+    return None
+
+
+def _ends(words: tuple[str, ...], client: tuple[str, ...]) -> bool:
+    return len(words) >= len(client) and client[-1].endswith(".py") and words[1].rpartition("/")[2] == client[-1]
+
+
 def workloads(
     text: str, prose: str, clients: list[ClientCommand], title_at: dict[int, str]
 ) -> Iterator[AnnouncedWorkload]:
-    """Every workload that a page announces; `prose` has no fences, `title_at` has titles by where sections begin."""
+    """Every workload that a page announces.
+
+    Args:
+        text: The page.
+        prose: The page, fences blanked out.
+        clients: Its commands that send a load.
+        title_at: Titles of its sections by where they begin, in characters.
+    """
     yield from map(_of_command, clients)
     seen: set[int] = set()
     for found in chain(PROSE.finditer(prose), RUN_ON.finditer(prose)):

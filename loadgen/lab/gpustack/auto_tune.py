@@ -53,7 +53,17 @@ class AutoTune:
 
     @classmethod
     def of(cls, given: dict[str, Any], common: dict[str, Any], summary: Path) -> "AutoTune | None":
-        """Return the search of a command line; None if it asks for none."""
+        """Return the search of a command line; None if it asks for none.
+
+        Args:
+            given: The flags, as `arguments.parse` returns them.
+            common: The fields of `RunSettings` that the flags for the server, the prompts and the limits
+                set.
+            summary: The path of which those of the points are made.
+
+        Raises:
+            BadInput: A flag is out of range, or does not belong to a search, or to a job without one.
+        """
         if not given.get("auto_tune"):
             for name in FLAGS:
                 if name in given:

@@ -1,19 +1,44 @@
-"""A command line of benchmark-runner, as runs of loadgen that follow one another, or as a search."""
+"""A command line of benchmark-runner, as runs of loadgen that follow one another, or as a search.
 
+Settings come from a profile of --scenario, from the flags of the server, and from `data`, the
+flags of the prompts.
+"""
+
+import json
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from loadgen.config import presets
+from loadgen.config import gpustack_profile, presets
 from loadgen.config.number_range import ABOVE_0, BELOW_1, Range
+from loadgen.config.target import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT
 from loadgen.errors import BadInput
-from loadgen.lab.gpustack import data, profile, steps, target
+from loadgen.lab.gpustack import arguments, data, steps
+from loadgen.lab.gpustack.arguments import read_number, renamed_flags
 from loadgen.lab.gpustack.auto_tune import AutoTune
-from loadgen.lab.gpustack.flag_names import renamed_flags
 from loadgen.lab.gpustack.progress import Receiver
 from loadgen.lab.gpustack.steps import Step
 from loadgen.lab.gpustack.transient import NO_TRANSIENTS, Transients
 
+HANDLERS = (CHAT_ENDPOINT, "chat_completions", "chat_completions_with_reasoning")  # reasoning tokens always count
+# The keys whose values are those of a flag. GPUStack composes the same flags from them.
+VALUES = {
+    arguments.name_of(flag): flag
+    for flag in (
+        *("--lower-bound", "--upper-bound", "--max-points", "--max-total-seconds", "--max-seconds", "--max-errors"),
+        *("--max-error-rate", "--stages", "--warmup", "--cooldown", *chain(*arguments.LIMITS.values())),
+    )
+}
+# The keys that are true or false, and the flags of both.
+SWITCHES = {
+    "auto_tune": ("--auto-tune", None),
+    "stop_on_saturation": ("--detect-saturation", None),
+    "dataset_seed_increment": ("--seed-increment", "--no-seed-increment"),
+}
+AXIS = "load_type"
+AXES = {"fixed_rate": "rate", "concurrency": "concurrency"}
+KEYS = (*VALUES, *SWITCHES, AXIS)
 SEED = 42  # guidellm's default
 SUMMARIES = (".json", ".summary_json", ".dual_json")
 DEFAULT_NAME = "benchmarks.json"
@@ -58,16 +83,19 @@ class Job:
     def of(cls, given: dict[str, Any]) -> "Job":
         """Return the job of a command line.
 
+        Args:
+            given: What `arguments.parse` returns.
+
         Raises:
             BadInput: A flag is wrong or refused; nothing has been sent or written.
         """
         with renamed_flags():
-            flags, settings = profile.resolve(given["scenario"]) if "scenario" in given else ({}, {})
+            flags, settings = resolve(given["scenario"]) if "scenario" in given else ({}, {})
             given = flags | given
             errors, share = given.get("max_errors"), given.get("max_error_rate")
             MAX_ERRORS.check("--max-errors", errors)
             MAX_ERROR_RATE.check("--max-error-rate", share)
-            common = presets.GPUSTACK | settings | target.settings_of(given) | _data(given)
+            common = presets.GPUSTACK | settings | settings_of(given) | _data(given)
             common |= {field: given[name] for name, field in FIELDS.items() if name in given}
             output = _output(given)
             search = AutoTune.of(given, common, output)
@@ -91,6 +119,92 @@ class Job:
     def has_stages(self) -> bool:
         """Whether it is a list of stages, each of which has a summary of its own."""
         return any(step.summary != self.output for step in self.steps)
+
+
+def resolve(name_or_file: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a scenario gives.
+
+    Args:
+        name_or_file: A preset, or a file with profiles of GPUStack; `FILE#NAME` chooses one of several.
+
+    Returns:
+        Values by flag name, as `arguments.parse` returns them, and fields of `RunSettings`.
+
+    Raises:
+        BadInput: There is no such preset or profile, or a value is wrong.
+    """
+    found = presets.profile_file(name_or_file)
+    if found is None:
+        return {}, presets.resolve(name_or_file)
+    path, name = found
+    content = gpustack_profile.content(path, name)
+    words = [word for key in KEYS if content.get(key) is not None for word in _words(key, content[key])]
+    with gpustack_profile.named_in_errors(path):
+        settings = gpustack_profile.fields({key: value for key, value in content.items() if key not in KEYS})
+    return arguments.parse(words), presets.gpustack(settings)
+
+
+def _words(key: str, value: Any) -> list[str]:
+    if key == AXIS:
+        if value not in AXES:
+            raise BadInput(AXIS, f"invalid value {value!r}", f"choose from {', '.join(AXES)}")
+        return ["--axis", AXES[value]]
+    if key in SWITCHES:
+        if not isinstance(value, bool):
+            raise BadInput(key, f"invalid value {value!r}", "write true or false")
+        flag = SWITCHES[key][not value]
+        return [] if flag is None else [flag]
+    return [VALUES[key], value if isinstance(value, str) else json.dumps(value)]
+
+
+def settings_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of `RunSettings` for the server.
+
+    Args:
+        given: The flags, as `arguments.parse` returns them.
+
+    Raises:
+        BadInput: The server is missing, or a flag is not supported.
+    """
+    backend = dict(given.get("backend_kwargs", {}))
+    url = given.get("target") or backend.pop("target", None)
+    if not url:
+        raise BadInput("--target", "missing", "name the server, for example http://127.0.0.1:8000")
+    chat = given.get("request_type") != "text_completions"
+    settings = {"base_url": url, "backend": "openai-chat" if chat else "openai"}
+    settings["endpoint"] = CHAT_ENDPOINT if chat else COMPLETIONS_ENDPOINT
+    if model := given.get("model") or backend.pop("model", None):
+        settings["model"] = model
+    if "processor" in given:
+        settings["tokenizer"] = given["processor"]
+    if unknown := set(given.get("processor_args", {})) - {"trust_remote_code"}:
+        raise BadInput(f"--processor-args {min(unknown)}", "not supported", "leave it out")
+    return settings | _backend(backend)
+
+
+def _backend(given: dict[str, Any]) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    for key, value in given.items():
+        match key:
+            case "timeout":  # in guidellm it bounds every read: the first one, and later silence
+                patience = read_number(value or 0, "--first-token-timeout")
+                settings |= {"first_token_timeout": patience, "stall_timeout": patience}
+            case "api_key":
+                settings["api_key"] = value
+            case "verify":
+                settings["insecure"] = not value
+            case "api_routes":  # where guidellm asks whether the server is alive: a run asks the API itself
+                pass
+            case "request_handlers" | "response_handlers" if _handled(value):
+                pass
+            case _:
+                remedy = "leave it out: timeout, api_key, verify and the handlers of chat completions are supported"
+                raise BadInput(f"--backend-kwargs {key}", f"{value!r} is not supported", remedy)
+    return settings
+
+
+def _handled(handlers: Any) -> bool:
+    return isinstance(handlers, dict) and all(name in HANDLERS for name in (*handlers, *handlers.values()))
 
 
 def _data(given: dict[str, Any]) -> dict[str, Any]:

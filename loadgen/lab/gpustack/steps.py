@@ -9,8 +9,7 @@ from loadgen.config import presets
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.lab.gpustack import arguments
-from loadgen.lab.gpustack.flag_names import renamed_flags
-from loadgen.lab.gpustack.numbers import number, whole_number
+from loadgen.lab.gpustack.arguments import read_number, read_whole_number, renamed_flags
 from loadgen.lab.gpustack.transient import Transients
 
 UNLIMITED = -1.0  # GPUStack's request_rate
@@ -21,11 +20,13 @@ STAGE = {"rate": "--request-rate", "max_requests": "--num-prompts", "max_seconds
 
 @dataclass(frozen=True)
 class Strategy:
-    """The load of a run.
+    """The load of a run, in guidellm's terms.
 
     Attributes:
+        type_: guidellm's name of the profile.
         rate: Requests per second or, for concurrent, requests in flight; None if the profile has no
             rate.
+        max_concurrency: Maximum number of requests in flight; None: no limit.
     """
 
     type_: str
@@ -73,7 +74,7 @@ def single(given: dict[str, Any], common: dict[str, Any], output: Path) -> Step:
     kind = given.get("profile", of_scenario if "scenario" in given else "sweep")
     if kind == "sweep":
         raise BadInput("--profile", "sweep is not supported", "search with --auto-tune, or give --profile and --rate")
-    rate = number(given_rates[0], "--request-rate") if given_rates else None
+    rate = read_number(given_rates[0], "--request-rate") if given_rates else None
     return _step(given, common, (kind, rate), output)
 
 
@@ -107,10 +108,10 @@ def stages(given: dict[str, Any], common: dict[str, Any], output: Path) -> tuple
         path = output.with_name(f"{output.stem}__stage{index}.json")
         with renamed_flags({STAGE[key]: f"--stages {key}" for key, value in stage.items() if value is not None}):
             if stage.get("max_requests") is not None:
-                own["num_prompts"] = whole_number(stage["max_requests"], "--num-prompts")
+                own["num_prompts"] = read_whole_number(stage["max_requests"], "--num-prompts")
             if stage.get("max_seconds") is not None:
-                own["duration"] = number(stage["max_seconds"], "--duration")
-            steps.append(_step(given, own, (kind, number(stage["rate"], "--request-rate")), path))
+                own["duration"] = read_number(stage["max_seconds"], "--duration")
+            steps.append(_step(given, own, (kind, read_number(stage["rate"], "--request-rate")), path))
     return tuple(steps)
 
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from loadgen.config.target import CHAT_ENDPOINT
-from loadgen.lab.gpustack.distribution import concurrency, distribution, rates
-from loadgen.lab.gpustack.request_stats import STATUSES, Requests, by_status, sample
+from loadgen.lab.gpustack.request_stats import STATUSES, Requests, by_status, concurrency, distribution, rates, sample
 from loadgen.lab.gpustack.steps import Strategy
 from loadgen.lab.gpustack.transient import NO_TRANSIENTS, Transients
 from loadgen.metrics.records.file import RecordFile

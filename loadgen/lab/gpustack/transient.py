@@ -64,7 +64,12 @@ class Transient:
 
 @dataclass(frozen=True, slots=True)
 class Transients:
-    """The requests that count: all but those of the warm-up and those of the cool-down."""
+    """The requests that count: all but those of the warm-up and those of the cool-down.
+
+    Attributes:
+        warmup: The phase at the beginning of a run.
+        cooldown: The phase at its end.
+    """
 
     warmup: Transient = Transient()
     cooldown: Transient = Transient()

@@ -120,8 +120,11 @@ def _builds_on(study: PublishedStudy, arm: PublishedArm, earlier: list[Published
 def _uncredited(
     study: PublishedStudy, arm: PublishedArm, best: PublishedArm, base: PublishedArm, rejected: Rejected
 ) -> Findings:
-    """A gain for which a title names one change, where the candidate has others, too."""
-    # Its changes are those from `base`: the best so far, or the best of its engine; what the best so far has is none.
+    """A gain for which a title names one change, where the candidate has others, too.
+
+    Its changes are those from `base`: the best so far, or the best of its engine; what the best so far
+    has is none.
+    """
     same_model = arm.command.name.lower() == best.command.name.lower()
     changed = {
         name: to

@@ -1,15 +1,67 @@
-"""Streams: whether TPOT and ITL can be the times between tokens that they are called."""
+"""Streams: latencies that cannot have been, and whether TPOT and ITL are times between tokens."""
 
+from itertools import pairwise
+
+from loadgen.config.output import METRICS
 from loadgen.lab.audit.finding import Finding, Findings
 from loadgen.lab.audit.number import UNKNOWN, Number, off
-from loadgen.lab.audit.published import Published
+from loadgen.lab.audit.published import Published, title
 
+STATISTICS = ("mean", "median", "p50", "p75", "p90", "p95", "p99", "p99.9")
+ASCENDING = STATISTICS[1:]
+# Causes of a wrong TPOT.
+FIRST_ONLY = "first only"
+WITH_FIRST = "with first"
 MAX_END_GAP = 0.02  # relative: where a reply ends, at its last token or at the end of its stream, differs by less
 MAX_ITL_FACTOR = 2  # times: events without tokens, as some servers send at the end, make ITL shorter by less
 MIN_STALL_FACTOR = 1.25  # times P99: a hundredth of the gaps then holds a fifth of the time
-FIRST_ONLY, WITH_FIRST = "first only", "with first"  # causes of a wrong TPOT
 MIN_COALESCED_FACTOR = 100  # times: a median gap so far below the mean one is no gap between tokens
 MAX_DILUTION = 0.05  # relative: below it, events without tokens or with several leave ITL comparable
+
+
+def latencies(result: Published) -> Findings:
+    """What must hold of the latencies of any run in which a request succeeded."""
+    if result["ok"].value:
+        yield from _at_once(result)
+        yield from _order(result)
+        yield from _bounds(result)
+
+
+def _at_once(result: Published) -> Findings:
+    for metric in ("ttft", "e2el"):
+        for statistic in STATISTICS:
+            name = f"{statistic}_{metric}_ms"
+            if result[name].value <= 0:
+                why = "an answer takes time: the stamp was taken before the first token"
+                says = f"{title(name)} {result[name]} ms"
+                yield Finding(result.where(name), "latency-zero", says, "above 0", why, cause=metric)
+
+
+def _order(result: Published) -> Findings:
+    for metric in METRICS:
+        names = [name for s in ASCENDING if (name := f"{s}_{metric}_ms") in result.numbers]
+        for lower, higher in pairwise(names):
+            below, above = result[lower], result[higher]
+            if below.above(above):
+                says, at_least = f"{title(higher)} {above} ms", f"at least {below} ms"
+                why = f"no percentile is below a lower one, and {title(lower)} is {below} ms"
+                yield Finding(result.where(higher), "percentile-order", says, at_least, why)
+
+
+def _bounds(result: Published) -> Findings:
+    duration = result["duration_s"]
+    for statistic in STATISTICS:
+        first, last = f"{statistic}_ttft_ms", f"{statistic}_e2el_ms"
+        ttft, e2el = result[first], result[last]
+        if ttft.above(e2el):
+            why = f"each first token comes before the last one, and {title(last)} is {e2el} ms"
+            yield _bound(result, first, e2el, why)
+        if (e2el or ttft).above(duration * 1000):
+            yield _bound(result, last if e2el else first, duration * 1000, f"the whole run took {duration} s")
+
+
+def _bound(result: Published, name: str, most: Number, why: str) -> Finding:
+    return Finding(result.where(name), "latency-bounds", f"{title(name)} {result[name]} ms", f"at most {most} ms", why)
 
 
 def tpot(result: Published) -> Findings:

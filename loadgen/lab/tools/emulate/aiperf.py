@@ -9,18 +9,19 @@ from loadgen.core.event_flags import CONTENT, REASONING, TOKENS, TOOL
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.event_times import gaps
 from loadgen.lab.tools.emulate.recorded_run import Bools, event_selection
-from loadgen.lab.tools.emulate.row import Row
-from loadgen.lab.tools.emulate.rule import (
+from loadgen.lab.tools.emulate.tool import (
     CONNECTING,
     EVENT_IS_TOKEN,
     FORGIVING,
     FROM_SENT,
     MEAN_ITL,
+    MS,
     N_MINUS_1,
+    Row,
     Rule,
+    Tool,
+    View,
 )
-from loadgen.lab.tools.emulate.tool import Tool
-from loadgen.lab.tools.emulate.view import MS, View
 from loadgen.util.arrays import Floats, Int64s
 
 REFUSALS = Rule(
@@ -39,14 +40,16 @@ class Records(View):
     """The data that AIPerf keeps of valid requests; times are ns, arrays have an entry for each of them.
 
     Attributes:
+        run: The run.
+        active: The active rules.
         contents: The selection of events with content.
         included: Which requests of the run these are.
+        start, first, last: When each began, and when its first and last content arrived.
         output: Output tokens, -1 if unknown.
     """
 
     contents: bytes
     included: Bools
-    # start, first, last: when each began, and when its first and last content arrived
     start: Int64s
     first: Int64s
     last: Int64s

@@ -14,7 +14,7 @@ from loadgen.lab.tools.emulate.event_times import (
     tokens_per_event,
 )
 from loadgen.lab.tools.emulate.recorded_run import Bools
-from loadgen.lab.tools.emulate.rule import (
+from loadgen.lab.tools.emulate.tool import (
     EVENT_IS_TOKEN,
     FORGIVING,
     N_MINUS_1,
@@ -25,8 +25,8 @@ from loadgen.lab.tools.emulate.rule import (
     WHOLE_SECONDS,
     ZERO,
     Rule,
+    View,
 )
-from loadgen.lab.tools.emulate.view import View
 from loadgen.metrics.throughput import peak_rate
 from loadgen.util.arrays import Floats, Int64s
 
@@ -36,6 +36,8 @@ class Answers(View):
     """The data that such a script keeps of the requests; times are ns, arrays have an entry per request.
 
     Attributes:
+        run: The run.
+        active: The active rules.
         tokens: The selection of events that it takes for tokens.
         marks: The selection of events that its gaps lie between.
         success: Which requests it counts as successful, if `FORGIVING` is active.

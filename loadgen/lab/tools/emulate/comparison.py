@@ -1,6 +1,7 @@
-"""ToolComparison: what a tool would have printed for a recorded run, loadgen's numbers, and why they differ."""
+"""ToolComparison: what a tool would have printed for a recorded run, and why loadgen's numbers differ."""
 
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,11 @@ from loadgen.config import slo
 from loadgen.errors import BadInput
 from loadgen.lab.tools.emulate import aiperf, guidellm, sglang, vllm
 from loadgen.lab.tools.emulate.recorded_run import RecordedRun
-from loadgen.lab.tools.emulate.row import Row
-from loadgen.lab.tools.emulate.rule import DIGITS, UNKNOWN, Rule, RuleProbe
-from loadgen.lab.tools.emulate.tool import Section, Tool
-from loadgen.lab.tools.emulate.view import View
+from loadgen.lab.tools.emulate.tool import DIGITS, UNKNOWN, Row, Rule, RuleProbe, Section, Tool, View
 from loadgen.metrics.records.file import RecordFile
 from loadgen.runner.run_result import Result, from_records
 from loadgen.util.number_format import to_ms
+from loadgen.util.terminal_text import printable
 
 TOOLS: Mapping[str, Tool] = {
     "vllm-0.11": vllm.V11,
@@ -26,6 +25,7 @@ TOOLS: Mapping[str, Tool] = {
     "benchmark-runner": guidellm.BENCHMARK_RUNNER,
     "aiperf": aiperf.AIPERF,
 }
+WIDTH = 118
 
 
 @dataclass(frozen=True)
@@ -170,3 +170,29 @@ def _explain_section(tool: Tool, section: Section, run: RecordedRun, result: Res
 
 def _values(rows: list[Row]) -> dict[str, float | None]:
     return {row.label: row.value for row in rows}
+
+
+def render(comparison: ToolComparison) -> str:
+    """Return the whole text, without control characters."""
+    return "\n".join(map(printable, _lines(comparison))) + "\n"
+
+
+def _lines(comparison: ToolComparison) -> Iterator[str]:
+    tool, rows = comparison.tool, comparison.rows
+    requests = f"{comparison.path} ({comparison.requests} requests)"
+    yield f"What {tool.title} would have printed for {requests}, and loadgen's numbers"
+    for premise in tool.premises:
+        yield f"  {premise}"
+    yield ""
+    reasons = comparison.reasons
+    width = max(len(each.row.label) for each in rows)
+    yield f"{'Their row':<{width}} {'theirs':>14} {'ours':>14}  why"
+    for each in rows:
+        theirs = each.row.shown(each.row.value)
+        ours = each.row.shown(each.ours) if each.row.ours else "-"
+        numbers = " ".join(str(reasons.index(rule) + 1) for rule in each.why)
+        yield f"{each.row.label:<{width}} {theirs:>14} {ours:>14}  {numbers}".rstrip()
+    if reasons:
+        yield ""
+    for number, rule in enumerate(reasons, 1):
+        yield from textwrap.wrap(f"{number:>2}  {rule.text}", WIDTH, subsequent_indent="    ")

@@ -1,9 +1,11 @@
 """guidellm 0.5.1 as benchmark-runner called it: the numbers of GPUStack's published pages.
 
-benchmark-runner's chat handler decides which chunks are tokens; `GenerativeRequestStats`, `GenerativeMetrics` and
-`DistributionSummary` of guidellm compute the numbers. The rows are those of the pages.
+benchmark-runner's chat handler decides which chunks are tokens; `GenerativeRequestStats`,
+`GenerativeMetrics` and `DistributionSummary` of guidellm compute the numbers. Rates are events per
+second, from the gaps around each event. The rows are those of the pages.
 """
 
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -13,15 +15,25 @@ import numpy as np
 from loadgen.core.event_flags import CHOICE, CONTENT, EMPTY, OLD_REASONING, TOKENS
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.event_times import busiest_sliding_second, gaps, tokens_per_event
-from loadgen.lab.tools.emulate.rates import concurrency, rates
 from loadgen.lab.tools.emulate.recorded_run import Bools, event_selection
-from loadgen.lab.tools.emulate.row import Row
-from loadgen.lab.tools.emulate.rule import CONNECTING, EVENT_IS_TOKEN, FORGIVING, FROM_SENT, MEAN_ITL, ZERO, Rule, Rules
-from loadgen.lab.tools.emulate.tool import Tool
-from loadgen.lab.tools.emulate.view import View
+from loadgen.lab.tools.emulate.tool import (
+    CONNECTING,
+    EVENT_IS_TOKEN,
+    FORGIVING,
+    FROM_SENT,
+    MEAN_ITL,
+    ZERO,
+    Row,
+    Rule,
+    Rules,
+    Tool,
+    View,
+)
 from loadgen.metrics.throughput import peak_rate
 from loadgen.util.arrays import Floats, Int64s
 
+MERGE_S = 1e-4  # events closer than this are merged
+MIN_DURATION_S = 1e-6  # minimum duration of the last event
 EMPTY_IS_TOKEN = Rule(
     "empty_is_token",
     'a chunk whose content is "", as the one with the role, counts as a token; loadgen does not count it',
@@ -59,24 +71,26 @@ S = 1e9
 
 @dataclass(frozen=True)
 class Requests(View):
-    """The data that guidellm keeps of successful requests; times are ns, arrays have an entry for each of them.
+    """The data that guidellm keeps of successful requests; times are ns, arrays have an entry for each.
 
     Attributes:
+        run: The run.
+        active: The active rules.
         tokens: The selection of events that it takes for tokens.
         included: Which requests of the run these are.
+        start, end: When each began and ended.
         seen: Number of events of each that are tokens.
+        first, last: When the first and the last token arrived; the end of a request without one.
+        output, input: Number of tokens that it counts.
     """
 
     tokens: bytes
     included: Bools
-    # start, end: when each began and ended
     start: Int64s
     end: Int64s
     seen: Int64s
-    # first, last: when the first and the last of them arrived; the end of a request without one
     first: Int64s
     last: Int64s
-    # output, input: number of tokens that it counts
     output: Int64s
     input: Int64s
 
@@ -180,6 +194,50 @@ class Requests(View):
             return self.run.peak_in_flight
         started, ended = (self.start - self.first_start) / S, (self.end - self.first_start) / S
         return _or_zero(concurrency(started, ended, 0.0, self.duration_s), "max")
+
+
+def rates(times: Floats, weights: Floats) -> Distribution | None:
+    """Return events per second: the weight of each event over half the time to its neighbours, weighted by that time.
+
+    Args:
+        times: The times of the events, s, shape (n,), in any order.
+        weights: The weights of the events, shape (n,).
+
+    Returns:
+        None if there are fewer than two distinct times.
+    """
+    at, counts = merged(times, weights)
+    if len(at) < 2:
+        return None
+    middles = (at[1:] + at[:-1]) / 2
+    durations = np.concatenate(([middles[0] - at[0]], np.diff(middles), [max(at[-1] - middles[-1], MIN_DURATION_S)]))
+    return Distribution(counts / durations, durations, steps=True)
+
+
+def concurrency(starts: Floats, ends: Floats, begin: float, end: float) -> Distribution | None:
+    """Return the number of requests in flight between two times, weighted by duration; None without requests."""
+    changes = np.concatenate((np.ones(len(starts)), np.full(len(ends), -1.0)))
+    at, steps = merged(np.concatenate((starts, ends)), changes)
+    if not len(at):
+        return None
+    inside = (at >= begin) & (at <= end)
+    times = np.concatenate(([begin], at[inside], [end]))
+    levels = np.cumsum(np.concatenate(([steps[at < begin].sum()], steps[inside]))).clip(0)
+    durations = np.diff(times).clip(0)
+    return Distribution(levels, durations, steps=True) if durations.any() else None
+
+
+def merged(times: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Sort events by time; merge those within MERGE_S of the first of them, with the sum of their weights."""
+    order = np.argsort(times)
+    times, weights = times[order], weights[order]
+    beyond: Int64s = np.searchsorted(times, times + MERGE_S, side="right")
+    first, at = array("q"), 0
+    while at < len(times):
+        first.append(at)
+        at = int(beyond[at])
+    starts = np.frombuffer(first, dtype=np.int64)
+    return times[starts], np.add.reduceat(weights, starts) if len(starts) else weights
 
 
 def _or_zero(found: Distribution | None, statistic: str) -> float:

@@ -14,8 +14,7 @@ from loadgen.core.event_flags import CONTENT, REASONING, TOKENS, USAGE
 from loadgen.lab.tools.emulate.bench_script import Answers
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.recorded_run import event_selection
-from loadgen.lab.tools.emulate.row import Row
-from loadgen.lab.tools.emulate.rule import (
+from loadgen.lab.tools.emulate.tool import (
     CONNECTING,
     EVENT_IS_TOKEN,
     FORGIVING,
@@ -27,10 +26,11 @@ from loadgen.lab.tools.emulate.rule import (
     TOUCHED_SECONDS,
     WHOLE_SECONDS,
     ZERO,
+    Row,
     Rule,
+    Tool,
+    View,
 )
-from loadgen.lab.tools.emulate.tool import Tool
-from loadgen.lab.tools.emulate.view import View
 from loadgen.report.sglang_block import CAP, LATENCIES, MAX_ITL, RATE, TOTALS
 
 LAST_LINE = Rule(

@@ -16,8 +16,7 @@ from loadgen.core.event_flags import CHOICE, CONTENT, DONE, EMPTY, OLD_REASONING
 from loadgen.lab.tools.emulate.bench_script import Answers
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.recorded_run import Bools, event_selection
-from loadgen.lab.tools.emulate.row import Row
-from loadgen.lab.tools.emulate.rule import (
+from loadgen.lab.tools.emulate.tool import (
     CONNECTING,
     EVENT_IS_TOKEN,
     FORGIVING,
@@ -28,10 +27,11 @@ from loadgen.lab.tools.emulate.rule import (
     UNPLANNED,
     WHOLE_SECONDS,
     ZERO,
+    Row,
     Rule,
+    Tool,
+    View,
 )
-from loadgen.lab.tools.emulate.tool import Tool
-from loadgen.lab.tools.emulate.view import View
 from loadgen.metrics import throughput
 from loadgen.util.arrays import Int64s
 

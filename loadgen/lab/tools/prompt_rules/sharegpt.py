@@ -1,20 +1,56 @@
-"""The rule `benchmark-runner`: the first questions of a ShareGPT file, with answers of the recorded length."""
+"""Conversations as other tools choose them: the rules `benchmark-runner` and `sglang`."""
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
+from loadgen.workload.datasets.conversation_lines import REMEDY, ConversationLines
+from loadgen.workload.datasets.sharegpt import ShareGPTDataset
 from loadgen.workload.datasets.sharegpt_file import ANSWERS, ASKS, Conversation, ConversationsInOrder, sharegpt_path
+from loadgen.workload.files.mapped_file import dataset_path
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
 
 RULE = "benchmark-runner"
 INPUT_LEN = "--sharegpt-input-len"
 BATCH = 256  # conversations encoded at a time
+
+
+class SGLangShareGPT(ShareGPTDataset):
+    """Conversations of at least two turns, whose first two have two tokens or more each; lengths are not limited."""
+
+    __slots__ = ()
+    RULE: ClassVar[str] = "sglang"
+    HAS_IMAGES: ClassVar[bool] = False
+    MIN_TOKENS: ClassVar[int] = 2
+    MAX_PROMPT_TOKENS: ClassVar[float] = math.inf
+    MAX_TOTAL_TOKENS: ClassVar[float] = math.inf
+
+
+class SGLangCustom(SGLangShareGPT):
+    """The same of a file with a conversation in each line, which is SGLang's data set custom."""
+
+    __slots__ = ()
+    NAME: ClassVar[str] = "custom"
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings) -> "SGLangCustom":
+        """Create it from `--dataset-path`, `--tokenizer` and `--sharegpt-output-len`.
+
+        Raises:
+            BadInput: The file or the tokenizer cannot be used.
+        """
+        return cls(ConversationLines(dataset_path(settings, REMEDY)), tokenizer_of(settings), settings)
+
+    @classmethod
+    def made_of(cls, settings: RunSettings) -> list[Path] | None:
+        """Return None: the rows are read as fast as kept prompts."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +74,11 @@ class BenchmarkRunnerShareGPT:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--dataset-path`, `--tokenizer` and the lengths `--sharegpt-*`."""
+        """Create the data set from `--dataset-path`, `--tokenizer` and the lengths `--sharegpt-*`.
+
+        Raises:
+            BadInput: The file or the tokenizer cannot be used, or the lengths are no range.
+        """
         low, high = _range(settings.sharegpt_input_len)
         return cls(
             conversations=ConversationsInOrder(sharegpt_path(settings)),
@@ -49,7 +89,12 @@ class BenchmarkRunnerShareGPT:
         )
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield the first `count` prompts. One batch at a time is in memory, and no more of the file is read."""
+        """Yield the first `count` prompts. One batch at a time is in memory, and no more of the file is read.
+
+        Raises:
+            BadInput: The part of the file that is read is not JSON, or the file has fewer such
+                conversations.
+        """
         found = (
             each
             for each in self.conversations
