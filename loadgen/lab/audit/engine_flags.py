@@ -16,7 +16,7 @@ TABLES = {
     "llama.cpp": llamacpp.TABLE,
 }
 PORTS = {"vLLM": "8000", "SGLang": "30000", "TensorRT-LLM": "8000", "llama.cpp": "8080"}  # unless a flag says
-OFF, ON = "off", "on"
+OFF = "off"
 _OFF_WORDS = {"0", "false", "off", "no", "none", "disable", "disabled"}
 _OFF_PREFIXES = ("no-", "disable-")
 
@@ -37,15 +37,13 @@ class EngineFlags:
 
     def setting(self, flag: str, value: str) -> tuple[str, str]:
         """Return the engine-neutral setting and its value; the flag itself if no table knows it."""
-        known = flag if flag in self.names else self._completed(flag)
-        if known in self.switched_off:
-            return self.names[known], OFF
-        name = self.names.get(known, known)
-        return name, "" if value.lower() == "true" else value
-
-    def _completed(self, flag: str) -> str:
-        completed = [name for name in self.names if name.startswith(flag)] if self.prefixes and len(flag) > 1 else []
-        return completed[0] if len({self.names[name] for name in completed}) == 1 else flag
+        if flag not in self.names and self.prefixes and len(flag) > 1:
+            completed = [name for name in self.names if name.startswith(flag)]
+            if len({self.names[name] for name in completed}) == 1:
+                flag = completed[0]
+        if flag in self.switched_off:
+            return self.names[flag], OFF
+        return self.names.get(flag, flag), "" if value.lower() == "true" else value
 
 
 @cache

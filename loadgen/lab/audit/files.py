@@ -169,27 +169,22 @@ def _read(data: Any, place: Place) -> Iterator[Published]:
 
 def _flat(data: dict[str, Any], place: Place) -> Published:
     """As vLLM's benchmark and those that came from it keep a result; loadgen adds a part of its own."""
-    own = _part(data, "loadgen")
-    return Published(
-        dict(pair for pair in _flat_numbers(data) if pair[1]),
-        {},
-        place,
-        title=str(data.get("label") or ""),
-        lengths=_lengths(data, own),
-        verdict=str(own.get("verdict") or ""),
-        data=data,
-    )
-
-
-def _flat_numbers(data: dict[str, Any]) -> Iterator[tuple[str, Number]]:
+    numbers: dict[str, Number] = {}
     for key, name in KEYS.items():
         value = _value(data.get(key))
-        yield name, Number.exact(value) if key in COUNTS else Number.within(value, FLOAT_ERROR)
-    for key, given in data.items():
-        if found := LATENCY.fullmatch(key):
-            metric = "e2el" if found[2] == "e2e_latency" else found[2]
-            share = HISTOGRAM_ERROR if "loadgen" in data and found[1] != "mean" else FLOAT_ERROR
-            yield f"{found[1]}_{metric}_ms", Number.within(_value(given), share)
+        number = Number.exact(value) if key in COUNTS else Number.within(value, FLOAT_ERROR)
+        if number:
+            numbers[name] = number
+    for key, latency in data.items():
+        if match := LATENCY.fullmatch(key):
+            metric = "e2el" if match[2] == "e2e_latency" else match[2]
+            share = HISTOGRAM_ERROR if "loadgen" in data and match[1] != "mean" else FLOAT_ERROR
+            if number := Number.within(_value(latency), share):
+                numbers[f"{match[1]}_{metric}_ms"] = number
+    part = _part(data, "loadgen")
+    title = str(data.get("label") or "")
+    verdict = str(part.get("verdict") or "")
+    return Published(numbers, {}, place, title=title, lengths=_lengths(data, part), verdict=verdict, data=data)
 
 
 def _lengths(data: dict[str, Any], own: dict[str, Any]) -> frozenset[int] | None:

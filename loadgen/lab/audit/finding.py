@@ -188,19 +188,17 @@ def to_json(groups: Sequence[FindingGroup]) -> str:
 
 def render(groups: Sequence[FindingGroup], files: int) -> str:
     """A line for each cause, worst first, and one that counts them."""
+    lines = []
+    for group in groups:
+        finding, others = group.worst, group.findings[1:]
+        line = f"{finding.place}: {'note: ' if finding.note else ''}{claim(finding)}: {finding.why}"
+        texts = []
+        for other in others[:SHOWN]:
+            place = other.place.within or f"line {other.place.line}"
+            texts.append(f"{place} ({other.says}{f' -> {other.should_be}' if other.should_be else ''})")
+        if texts:
+            line += f"; and {len(others)} more: {', '.join(texts)}"
+        lines.append(printable(line + (", ..." if len(others) > SHOWN else "")))
     notes = sum(group.note for group in groups)
-    counted = f"{plural(files, 'file')}: {len(groups) - notes} inconsistent, {notes} notes"
-    return "\n".join([*map(printable, map(_line, groups)), counted]) + "\n"
-
-
-def _line(group: FindingGroup) -> str:
-    finding, others = group.worst, group.findings[1:]
-    line = f"{finding.place}: {'note: ' if finding.note else ''}{claim(finding)}: {finding.why}"
-    if others:
-        line += f"; and {len(others)} more: {', '.join(map(_other, others[:SHOWN]))}"
-    return line + (", ..." if len(others) > SHOWN else "")
-
-
-def _other(finding: Finding) -> str:
-    place = finding.place.within or f"line {finding.place.line}"
-    return f"{place} ({finding.says}{f' -> {finding.should_be}' if finding.should_be else ''})"
+    lines.append(f"{plural(files, 'file')}: {len(groups) - notes} inconsistent, {notes} notes")
+    return "\n".join(lines) + "\n"

@@ -20,6 +20,7 @@ LONG = 300  # characters; a longer line is no place, and may hold headings
 FENCE = re.compile(r"```(\w*)(.*?)```", re.DOTALL)
 HEADING = re.compile(r" {0,3}(#{1,6}) +(\S[^\n]*)")
 RUN_ON_HEADING = re.compile(r"(?:(?<=\s)|\A)(#{1,6}) (\S.*?)(?=\s(?:#{1,6} |- |\||[?!]{3}|```)|\Z)", re.DOTALL)
+SERVING = re.compile(r"(?i)serving (?:script|command)[^\n]*\s+\Z")  # what stands above a serving script
 SHELLS = ("", "bash", "sh", "shell", "console")
 # Where the flags of a command are said to be none, in place of a fence.
 NO_FLAGS = re.compile(r"(?i)\b(?:parameters|flags|arguments|options)\s*:\s*(N/A|none)\b")
@@ -72,7 +73,6 @@ class Page:
         self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
         # as long as the text: a fence keeps its marks, length and lines, and nothing in it can be taken for anything
         self.prose = FENCE.sub(lambda fence: "```" + re.sub(r"[^\n]", "\0", fence[0][3:-3]) + "```", text)
-        # sections, tables, results, commands: what is in it, in its order; commands start engines, results are blocks
         self.sections = list(_sections(self.prose))
         self.tables = list(tables(self.prose))
         self.results = list(blocks(text, self.place))
@@ -86,15 +86,12 @@ class Page:
         found += [ServingCommand("", "", {}, "", none.start(1)) for none in NO_FLAGS.finditer(self.prose)]
         self.commands = sorted(found, key=lambda command: command.at)
         self.clients = [client for line, _ in lines if (client := client_command(line))]
-        # what of its scripts bash reads otherwise than it looks
         self.flaws = [flaw for command in self.commands for flaw in command.flaws]
-        startless = (line for line, fence in lines if not line.words and self._serves(fence))
-        self.flaws += [Flaw(line.at, line.text, "the script sets variables and starts nothing") for line in startless]
+        for line, fence in lines:
+            if not line.words and SERVING.search(self.prose[: fence.start()][-100:]):
+                self.flaws.append(Flaw(line.at, line.text, "the script sets variables and starts nothing"))
         titles = {section.begin: section.title for section in self.sections}
         self.workloads = list(workloads(text, self.prose, self.clients, titles))
-
-    def _serves(self, fence: re.Match[str]) -> bool:
-        return re.search(r"(?i)serving (?:script|command)[^\n]*\s+\Z", self.prose[: fence.start()][-100:]) is not None
 
     def place(self, at: int, name: str = "") -> Place:
         """The place of a character; where its line is long, by `name`, a block's, and its section."""
@@ -165,7 +162,13 @@ def summary_and_stages(page: Page) -> tuple[Table, list[Section]]:
     ]
     if not any(has_result(page, section) for section in beside):
         return table, []
-    return table, [stage for section in beside for stage in _split(page, section, table.rows)]
+    words = set().union(*(stems(row.name) for row in table.rows))
+    stages: list[Section] = []
+    for section in beside:
+        below = [s for s in page.sections if s.level == section.level + 1 and section.begin < s.begin < section.end]
+        is_about_below = any(words & stems(part.title) for part in below)
+        stages += below if is_about_below and not words & stems(section.title) else [section]
+    return table, stages
 
 
 def stages_of(row: Row, stages: Sequence[Section]) -> list[Section]:
@@ -182,15 +185,3 @@ def stages_of(row: Row, stages: Sequence[Section]) -> list[Section]:
 def has_result(page: Page, section: Section) -> bool:
     """Whether a result stands in a section."""
     return any(result.at in section for result in page.results)
-
-
-def _split(page: Page, section: Section, rows: Sequence[Row]) -> list[Section]:
-    """A section, or those below it if rows are about these and none is about it."""
-    below = [s for s in page.sections if s.level == section.level + 1 and section.begin < s.begin < section.end]
-    if any(_is_about(row, section) for row in rows) or not any(_is_about(row, s) for row in rows for s in below):
-        return [section]
-    return below
-
-
-def _is_about(row: Row, section: Section) -> bool:
-    return bool(stems(row.name) & stems(section.title))

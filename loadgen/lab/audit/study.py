@@ -111,7 +111,10 @@ class PublishedStudy:
         self.summary, self.stages = summary_and_stages(page)
         self._estimates = "(est.)" in page.prose
         self.arms = [self._arm(result) for result in page.results]
-        before = self._first_result() if self.comparison is NO_TABLE else self.comparison.at
+        before = self.comparison.at
+        if self.comparison is NO_TABLE:  # then before the outermost section that has a result
+            inner = [section for section in page.sections if section.level > 1] if self.stages else []
+            before = next((section.begin for section in inner if has_result(page, section)), 0)
         self.proposed = [command for command in page.commands if command.at < before and command.engine]
         self.recommended = next((each for each in reversed(self.proposed) if self.has_run(each)), None)
         self.per_device = PER_DEVICE.search(page.prose) is not None
@@ -133,11 +136,6 @@ class PublishedStudy:
     def note(self, at: int, rule: str, says: str, why: str, cause: str = "", weight: float = 0.0) -> Finding:
         """A finding of what stands at `at` that can be true as printed."""
         return Finding(self.page.place(at), rule, says, "", why, True, cause, weight)
-
-    def _first_result(self) -> int:
-        """Where the outermost section begins that has the first result; 0 where no stage is before a summary."""
-        inner = [section for section in self.page.sections if section.level > 1] if self.stages else []
-        return next((section.begin for section in inner if has_result(self.page, section)), 0)
 
     def staged(self) -> Iterator[tuple[Section, list[PublishedArm]]]:
         """Each stage with its arms, in their order."""
@@ -272,17 +270,15 @@ class PublishedStudy:
         # A list of lengths tells of no cap; a command that sends conversations has one, or none is in force.
         fitting = [each for each in of_length if each.cap in (None, cap)]
         if not of_length:
-            conversations = [each for each in self.page.workloads if each.input_tokens is None]
-            fitting = self._at_its_rate(arm, [each for each in conversations if each.cap == cap])
+            fitting = [each for each in self.page.workloads if each.input_tokens is None and each.cap == cap]
+            # Those that the arm's section names, by name or by rate; all if it names none.
+            section = self.page.section(arm.result.at)
+            above = self.page.text[section.begin : arm.result.at] if section else ""
+            named = [each for each in fitting if each.name and f"`{each.name}`" in above]
+            at_rate = [each for each in fitting if each.rate and f"{each.rate:g}" in arm.workload.split()]
+            fitting = named or at_rate or fitting
         keys = [(each.cap is not None, each.rate is not None, each.requests is not None) for each in fitting]
         return fitting[keys.index(max(keys))] if fitting else None
-
-    def _at_its_rate(self, arm: PublishedArm, among: list[AnnouncedWorkload]) -> list[AnnouncedWorkload]:
-        """Of loads, those that the arm's section names, by name or by rate; all if it names none."""
-        section = self.page.section(arm.result.at)
-        above = self.page.text[section.begin : arm.result.at] if section else ""
-        named = [each for each in among if each.name and f"`{each.name}`" in above]
-        return named or [each for each in among if each.rate and f"{each.rate:g}" in arm.workload.split()] or among
 
     def _arm(self, result: Published) -> PublishedArm:
         page = self.page

@@ -125,14 +125,13 @@ class ClientCommand:
 def client_command(line: ShellCommand) -> ClientCommand | None:
     """The load that a command sends; None if it is another command."""
     for client, port in CLIENTS.items():
-        if line.words[: len(client)] == client or _ends(line.words, client):
-            flags, _ = flags_of(line.words[len(client) :])
+        words = line.words
+        is_script = len(words) >= len(client) and client[-1].endswith(".py")
+        # A script may be named with its folder.
+        if words[: len(client)] == client or (is_script and words[1].rpartition("/")[2] == client[-1]):
+            flags, _ = flags_of(words[len(client) :])
             return ClientCommand(flags, line.text, line.at, port, client == ("loadgen", "run"))
     return None
-
-
-def _ends(words: tuple[str, ...], client: tuple[str, ...]) -> bool:
-    return len(words) >= len(client) and client[-1].endswith(".py") and words[1].rpartition("/")[2] == client[-1]
 
 
 def workloads(
@@ -146,32 +145,27 @@ def workloads(
         clients: Its commands that send a load.
         title_at: Titles of its sections by where they begin, in characters.
     """
-    yield from map(_of_command, clients)
+    for client in clients:
+        is_random = client.dataset == "random" or client.number("random-input-len") is not None
+        rate = client.flags.get("request-rate", "")
+        yield AnnouncedWorkload(
+            "",
+            client.at,
+            client.number("random-input-len", "random-input") if is_random else None,
+            client.number("random-output-len", "random-output") if is_random else None,
+            client.number("num-prompts", "max-requests"),
+            float(rate) if re.fullmatch(r"\d+(\.\d+)?", rate) else None,
+            client.number("max-concurrency"),
+        )
     seen: set[int] = set()
-    for found in chain(PROSE.finditer(prose), RUN_ON.finditer(prose)):
-        if found.start(2) not in seen:
-            seen.add(found.start(2))
-            yield _of_prose(found)
+    for match in chain(PROSE.finditer(prose), RUN_ON.finditer(prose)):
+        at = match.start(2)
+        if at in seen:
+            continue
+        seen.add(at)
+        lengths = [float(match[group].replace(",", "")) * (1000 if match[group + 1] else 1) for group in (2, 4)]
+        yield AnnouncedWorkload(match["name"].strip(" *-."), at, *map(round, lengths))
     yield from _profiles(text, title_at)
-
-
-def _of_command(client: ClientCommand) -> AnnouncedWorkload:
-    is_random = client.dataset == "random" or client.number("random-input-len") is not None
-    rate = client.flags.get("request-rate", "")
-    return AnnouncedWorkload(
-        "",
-        client.at,
-        client.number("random-input-len", "random-input") if is_random else None,
-        client.number("random-output-len", "random-output") if is_random else None,
-        client.number("num-prompts", "max-requests"),
-        float(rate) if re.fullmatch(r"\d+(\.\d+)?", rate) else None,
-        client.number("max-concurrency"),
-    )
-
-
-def _of_prose(found: re.Match[str]) -> AnnouncedWorkload:
-    numbers = [float(found[group].replace(",", "")) * (1000 if found[group + 1] else 1) for group in (2, 4)]
-    return AnnouncedWorkload(found["name"].strip(" *-."), found.start(2), *map(round, numbers))
 
 
 def _profiles(text: str, title_at: dict[int, str]) -> Iterator[AnnouncedWorkload]:

@@ -15,7 +15,8 @@ SHAREGPT = "give lengths, or a file with sharegpt in its name; `loadgen run --da
 WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
 SPREADS = ("stdev", "min", "max")
 LENGTHS = tuple(f"{of}_tokens{spread}" for of in ("prompt", "output") for spread in ("", *(f"_{s}" for s in SPREADS)))
-TURNS, BUCKETS = "turns", "prefix_buckets"
+TURNS = "turns"
+BUCKETS = "prefix_buckets"
 BUCKET = ("prefix_tokens", "prefix_count", "bucket_weight")
 BUCKETS_REMEDY = 'write [{"prefix_tokens": 1000, "prefix_count": 4, "bucket_weight": 70}]'
 # Keys of guidellm that are in the buckets.
@@ -36,27 +37,19 @@ def fields(text: str, seed: int) -> dict[str, Any]:
     Raises:
         BadInput: The value is none of these.
     """
-    lengths = _object(text)
-    if lengths is not None:
+    try:
+        lengths = json.loads(text)
+    except ValueError:
+        lengths = None
+    if not isinstance(lengths, dict) and "=" in text and "/" not in text:
+        pairs = [pair.partition("=") for pair in text.split(",")]
+        lengths = {key.strip(): value.strip() for key, _, value in pairs}
+    if isinstance(lengths, dict):
         return _synthetic(lengths) | {"seed": seed}
     name = Path(text).name.lower()
     if "sharegpt" in name and name.endswith((".json", ".jsonl")):
         return {"dataset_name": "sharegpt", "dataset_path": text, "dataset_rule": "benchmark-runner", "seed": seed}
     raise BadInput(FLAG, f"{text!r} is neither a list of lengths nor a ShareGPT file", SHAREGPT)
-
-
-def _object(text: str) -> dict[str, Any] | None:
-    """Parse a JSON object, or pairs as a=1,b=2; None for anything else."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    if isinstance(found, dict):
-        return found
-    if "=" not in text or "/" in text:
-        return None
-    pairs = [pair.partition("=") for pair in text.split(",")]
-    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def _synthetic(given: dict[str, Any]) -> dict[str, Any]:

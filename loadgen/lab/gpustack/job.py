@@ -103,13 +103,21 @@ class Job:
             if search is None:
                 in_stages = "stages" in given
                 runs = steps.stages(given, common, output) if in_stages else (steps.single(given, common, output),)
+            receiver = None
+            if "progress_url" in given:
+                receiver = Receiver(
+                    given["progress_url"],
+                    given.get("progress_auth"),
+                    given.get("progress_ca_cert"),
+                    given.get("progress_insecure_skip_tls_verify", False),
+                )
             return cls(
                 runs,
                 search,
                 output,
                 axis=given.get("axis", "rate"),
                 phases=Transients.of(given),
-                progress=_receiver(given),
+                progress=receiver,
                 max_errors=errors,
                 max_error_rate=share,
                 detect_saturation=given.get("detect_saturation", False),
@@ -185,6 +193,7 @@ def settings_of(given: dict[str, Any]) -> dict[str, Any]:
 def _backend(given: dict[str, Any]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for key, value in given.items():
+        handlers = (*value, *value.values()) if isinstance(value, dict) else (None,)
         match key:
             case "timeout":  # in guidellm it bounds every read: the first one, and later silence
                 patience = read_number(value or 0, "--first-token-timeout")
@@ -195,16 +204,12 @@ def _backend(given: dict[str, Any]) -> dict[str, Any]:
                 settings["insecure"] = not value
             case "api_routes":  # where guidellm asks whether the server is alive: a run asks the API itself
                 pass
-            case "request_handlers" | "response_handlers" if _handled(value):
+            case "request_handlers" | "response_handlers" if all(name in HANDLERS for name in handlers):
                 pass
             case _:
                 remedy = "leave it out: timeout, api_key, verify and the handlers of chat completions are supported"
                 raise BadInput(f"--backend-kwargs {key}", f"{value!r} is not supported", remedy)
     return settings
-
-
-def _handled(handlers: Any) -> bool:
-    return isinstance(handlers, dict) and all(name in HANDLERS for name in (*handlers, *handlers.values()))
 
 
 def _data(given: dict[str, Any]) -> dict[str, Any]:
@@ -242,14 +247,3 @@ def _output(given: dict[str, Any]) -> Path:
             "--outputs", f"{name} is not a name of a JSON file", "give a name for the summary, for example 7.json"
         )
     return folder / Path(name).with_suffix(".json")
-
-
-def _receiver(given: dict[str, Any]) -> Receiver | None:
-    if "progress_url" not in given:
-        return None
-    return Receiver(
-        given["progress_url"],
-        given.get("progress_auth"),
-        given.get("progress_ca_cert"),
-        given.get("progress_insecure_skip_tls_verify", False),
-    )

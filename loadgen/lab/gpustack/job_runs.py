@@ -201,20 +201,15 @@ class StepRuns:
 
     async def execute(self) -> int:
         """Carry the steps out; returns the exit code."""
-        async with background_tasks(self._reporter.run()):
-            code = await self._steps()
-        if code == exit_codes.DONE:
-            await self._reporter.finish()
-        return code
-
-    async def _steps(self) -> int:
         begun_s = time.monotonic()
-        for step in self._job.steps:
-            code = await run(step.settings, watch=self._watch(step), save_more=partial(self._save, step))
-            if code != exit_codes.DONE:
-                return code
-        if self._job.has_stages:
-            write_curve(self._job.output, self._job.axis, self._points, time.monotonic() - begun_s)
+        async with background_tasks(self._reporter.run()):
+            for step in self._job.steps:
+                code = await run(step.settings, watch=self._watch(step), save_more=partial(self._save, step))
+                if code != exit_codes.DONE:
+                    return code
+            if self._job.has_stages:
+                write_curve(self._job.output, self._job.axis, self._points, time.monotonic() - begun_s)
+        await self._reporter.finish()
         return exit_codes.DONE
 
     def _watch(self, step: Step) -> Callable[[Progress, Participant], None]:

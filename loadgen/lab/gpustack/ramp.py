@@ -12,9 +12,18 @@ from loadgen.report import to_json
 from loadgen.report.result.series import Found, Series
 from loadgen.util.atomic_file import write_atomic
 
-RAMP_VERSION, CURVE_VERSION = 4, 1  # of benchmark-runner's formats
-CAPACITY, LIMIT, FAILURES, FLOOR = "capacity_plateau", "slo_failed", "overloaded", "upper_bound"
-POINTS, SECONDS, CONVERGED, BROKEN = "budget_points", "budget_seconds", "converged", "point_failed"
+# The versions of benchmark-runner's formats.
+RAMP_VERSION = 4
+CURVE_VERSION = 1
+# Why a search ended, in benchmark-runner's words.
+CAPACITY = "capacity_plateau"
+LIMIT = "slo_failed"
+FAILURES = "overloaded"
+FLOOR = "upper_bound"
+POINTS = "budget_points"
+SECONDS = "budget_seconds"
+CONVERGED = "converged"
+BROKEN = "point_failed"
 
 
 @dataclass

@@ -22,6 +22,7 @@ from loadgen.lab.tools import tool_result
 from loadgen.lab.tools.tool_result import DETAILS, ToolRequests, ToolResult
 from loadgen.report.result.numbers import PERCENTILE_KEY
 from loadgen.report.vllm_block import HEADERS, block
+from loadgen.util.arrays import Floats
 from loadgen.util.terminal_text import printable, wrap
 
 WIDTH = 80
@@ -128,28 +129,32 @@ class ToolRun(ComparedRun):
 
     def read_requests(self, metrics: Iterable[Metric], meaning: Meaning) -> RunRequests | None:
         """As `ComparedRun.read_requests`."""
-        found, wanted = self._result.requests, list(metrics)
-        if found is None:
+        requests = self._result.requests
+        if requests is None:
             return None
-        failed = (~found.ok).astype(float)
-        latencies = {name: self._latency_values(name, found, wanted) for name in found.latencies}
-        return RunRequests(failed, np.ones(len(found)), latencies, *self._ended(found))
-
-    def _latency_values(self, latency: str, requests: ToolRequests, metrics: Iterable[Metric]) -> LatencyValues:
-        values, together = requests.values(latency), self._values[latency]
-        percentiles = percentiles_of(latency, metrics) if len(together) else []
-        limits = {p: np.percentile(together, p) for p in percentiles}
-        within = {p: np.array([float((each <= limit).sum()) for each in values]) for p, limit in limits.items()}
-        distribution = Histogram()
-        distribution.record_many(np.rint(1e6 * together).astype(np.int64))
-        sums, counts = (np.array([float(of(each)) for each in values]) for of in (np.sum, len))
-        return LatencyValues(sums, counts, within, distribution)
+        compared = list(metrics)
+        latencies = {}
+        for latency in requests.latencies:
+            values = requests.values(latency)
+            together = self._values[latency]
+            percentiles = percentiles_of(latency, compared) if len(together) else []
+            limits = {p: np.percentile(together, p) for p in percentiles}
+            within = {p: np.array([float((each <= limit).sum()) for each in values]) for p, limit in limits.items()}
+            distribution = Histogram()
+            distribution.record_many(np.rint(1e6 * together).astype(np.int64))
+            sums = np.array([float(np.sum(each)) for each in values])
+            counts = np.array([float(len(each)) for each in values])
+            latencies[latency] = LatencyValues(sums, counts, within, distribution)
+        failed = (~requests.ok).astype(float)
+        return RunRequests(failed, np.ones(len(requests)), latencies, *self._ended(requests))
 
     @cached_property
     def _values(self) -> Mapping[str, Any]:
-        found, none = self._result.requests, np.empty(0)
-        known = {name: np.concatenate(found.values(name)) for name in found.latencies} if found is not None else {}
-        return defaultdict(lambda: none, known)
+        requests, none = self._result.requests, np.empty(0)
+        values: dict[str, Floats] = {}
+        if requests is not None:
+            values = {name: np.concatenate(requests.values(name)) for name in requests.latencies}
+        return defaultdict(lambda: none, values)
 
     def _ended(self, requests: ToolRequests) -> tuple[EndedRequests, float]:
         """Return the requests for throughputs, and how many were in flight on average.

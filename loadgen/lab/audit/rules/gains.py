@@ -34,18 +34,17 @@ def gains(study: PublishedStudy) -> Findings:
         printed = printed_change(row)
         if printed is None or any(SKIPPED.search(cell.text) for cell in row.cells):
             continue
-        if pair := _over_all(study) if TOTAL.match(row.name) else of_stages(study, row):
+        pair = of_stages(study, row)
+        if TOTAL.match(row.name):
+            best = study.best(study.tried)
+            pair = (best, study.tried[0]) if best else None
+        if pair:
             yield from _checked(study, row, printed, *pair)
 
 
 def printed_change(row: Row) -> Change | None:
     """The change that a row of the summary prints."""
     return next((cell.change for cell in row.cells if cell.change and not cell.quantities), None)
-
-
-def _over_all(study: PublishedStudy) -> tuple[PublishedArm, PublishedArm] | None:
-    best = study.best(study.tried)
-    return (best, study.tried[0]) if best else None
 
 
 def of_stages(study: PublishedStudy, row: Row) -> tuple[PublishedArm, PublishedArm] | None:

@@ -80,7 +80,15 @@ def models(study: PublishedStudy) -> Findings:
     """Title, recommendation and commands name the model that the page is about, or a variant of it."""
     named = [(name, at) for name, at in _named(study) if name]
     subject = _subject(study, [name for name, _ in named])
-    for name, at in sorted({*named, *_unsized(study, subject)}, key=lambda found: found[1]) if subject else ():
+    if not subject:
+        return
+    places = set(named)
+    # A name that tells no size, and is like the subject's, is another version of it.
+    for command in study.page.commands:
+        likeness = difflib.SequenceMatcher(None, command.name, subject).ratio()
+        if not _first(command.name) and likeness >= MIN_LIKENESS:
+            places.add((command.name, command.at))
+    for name, at in sorted(places, key=lambda place: place[1]):
         if not akin(name, subject):
             yield study.finding(at, "model", name, subject, f"the page is about {subject}", f"{name} {at}")
 
@@ -118,13 +126,6 @@ def _subject(study: PublishedStudy, named: list[str]) -> str:
     if own and 2 * sum(akin(own, name) for name in named) >= max(votes):
         return own
     return min((name for name, vote in zip(named, votes, strict=True) if vote == max(votes)), key=len)
-
-
-def _unsized(study: PublishedStudy, subject: str) -> Iterator[tuple[str, int]]:
-    """The models of commands whose names tell no size, and are like the subject's: another version of it."""
-    for command in study.page.commands:
-        if not _first(command.name) and difflib.SequenceMatcher(None, command.name, subject).ratio() >= MIN_LIKENESS:
-            yield command.name, command.at
 
 
 def _named(study: PublishedStudy) -> Iterator[tuple[str, int]]:

@@ -8,7 +8,6 @@ from loadgen.lab.audit.finding import Finding, Findings
 from loadgen.lab.audit.number import plain
 from loadgen.lab.audit.rules.identity import akin
 from loadgen.lab.audit.study import PublishedArm, PublishedStudy
-from loadgen.lab.audit.table import Row
 from loadgen.lab.audit.workload import AnnouncedWorkload, ClientCommand
 
 MAX_MISSING = 0.01  # of the tokens that were asked, or that another arm had
@@ -49,9 +48,23 @@ def rate_limited(study: PublishedStudy) -> Findings:
     """A throughput shows what a server can do, and not what it was sent."""
     for row, base, cell in study.pairs():
         arms = [arm for each in (base, cell) for arm in study.showing(each.get("total_per_s"))[:1]]
-        offered = [rate for arm in arms if (rate := _offered(study, arm))]
-        if offered and len(arms) == 2:
-            yield _rate(study, row, arms, offered)
+        offered = []
+        for arm in arms:
+            rate, sending, duration, latency = _sending(study, arm)
+            kept_up = sending + latency >= MIN_RATE_SHARE * duration and sending >= duration / 2
+            if sending > 0 and kept_up:
+                offered.append(rate)
+        if not offered or len(arms) < 2:
+            continue
+        change = next((q.change for each in row.cells if (q := each.get("total_per_s")) and q.change), None)
+        which = "both servers were" if len(offered) == 2 else "one of the servers was"
+        run_time, ok = arms[-1].result["duration_s"], arms[-1].result["ok"]
+        why = (
+            f"{row.name}: {which} sent {plain(offered[0])} req/s and answered them as they came "
+            f"({ok} in {run_time} s): throughput is what was sent, and only latency tells of the server"
+        )
+        says, at = (change.text, change.at) if change else (f"{arms[-1].total} tok/s", row.at)
+        yield study.note(at, "rate-limited", says, why, f"{offered[0]}")
 
 
 def _sending(study: PublishedStudy, arm: PublishedArm) -> tuple[float, float, float, float]:
@@ -59,13 +72,6 @@ def _sending(study: PublishedStudy, arm: PublishedArm) -> tuple[float, float, fl
     workload, result = study.workload(arm), arm.result
     rate = (workload.rate if workload else None) or math.nan
     return rate, (result["ok"].value - 1) / rate, result["duration_s"].value, result.latency_s().value
-
-
-def _offered(study: PublishedStudy, arm: PublishedArm) -> float | None:
-    """The rate at which an arm was sent its requests, if the server kept up with it."""
-    rate, sending, duration, latency = _sending(study, arm)
-    kept_up = sending + latency >= MIN_RATE_SHARE * duration and sending >= duration / 2
-    return rate if sending > 0 and kept_up else None
 
 
 def unsteady(study: PublishedStudy) -> Findings:
@@ -91,18 +97,6 @@ def _behind(study: PublishedStudy, arm: PublishedArm) -> str:
         return ""
     why = f"{arm.name} answered {done:g} of {rate:g} req/s, and a request took {latency:.2f} s"
     return f"{why} of the {sending:.1f} s of sending: no steady state, the ratio depends on the length of the run"
-
-
-def _rate(study: PublishedStudy, row: Row, arms: list[PublishedArm], offered: list[float]) -> Finding:
-    printed = next((q.change for cell in row.cells if (q := cell.get("total_per_s")) and q.change), None)
-    which = "both servers were" if len(offered) == 2 else "one of the servers was"
-    duration, ok = arms[-1].result["duration_s"], arms[-1].result["ok"]
-    why = (
-        f"{row.name}: {which} sent {plain(offered[0])} req/s and answered them as they came ({ok} in {duration} s): "
-        "throughput is what was sent, and only latency tells of the server"
-    )
-    says, at = (printed.text, printed.at) if printed else (f"{arms[-1].total} tok/s", row.at)
-    return study.note(at, "rate-limited", says, why, f"{offered[0]}")
 
 
 def announced(study: PublishedStudy) -> Findings:
@@ -166,7 +160,11 @@ def clients(study: PublishedStudy) -> Findings:
         for command in study.page.commands:
             if command.engine:
                 yield from _other_model(study, client, command)
-                yield from _other_port(study, client, command)
+                if client.port and command.port and command.port != client.port:
+                    line = study.page.place(client.at).line
+                    why = f"{command.engine} listens on port {command.port}, and the client at line {line} asks "
+                    place = study.page.place(command.at)
+                    yield Finding(place, "client", f"port {command.port}", client.port, why + client.port, True, "port")
 
 
 def _other_model(study: PublishedStudy, client: ClientCommand, command: ServingCommand) -> Findings:
@@ -176,11 +174,3 @@ def _other_model(study: PublishedStudy, client: ClientCommand, command: ServingC
         line = study.page.place(client.at).line
         why = f"the client at line {line} asks for {asked}, and this server has {served}: its requests are refused"
         yield Finding(study.page.place(command.at), "client", served, asked, why, True, "model")
-
-
-def _other_port(study: PublishedStudy, client: ClientCommand, command: ServingCommand) -> Findings:
-    if client.port and command.port and command.port != client.port:
-        line = study.page.place(client.at).line
-        why = f"{command.engine} listens on port {command.port}, and the client at line {line} asks {client.port}"
-        place = study.page.place(command.at)
-        yield Finding(place, "client", f"port {command.port}", client.port, why, True, "port")

@@ -34,27 +34,24 @@ def lines(study: PublishedStudy) -> Findings:
             continue
         section = study.page.section(left.start())
         arms = [arm for arm in study.arms if arm.result.at in section]
-        sign = _sign(study, left, right)
+        between = study.page.prose[left.end() : right.start()] if right else ""
+        sign = between.strip() if re.fullmatch(r"\s*[<>≈=]\s*", between) else ""
         if right is not None and sign:
             yield from _order(study, left, right, sign)
-        if left[4] == "tok/s" and not left[5] and (sign or _after_sign(study, left)):
+        before = study.page.prose[: left.start()].rstrip()
+        is_after_sign = before.endswith((">", "<")) or before.rpartition("\n")[2].endswith("Result:")
+        if left[4] == "tok/s" and not left[5] and (sign or is_after_sign):
             yield from _entry(study, left, arms)
-    for found in FROM_TO.finditer(study.page.prose):
-        yield from _from_to(study, found)
+    for rise in FROM_TO.finditer(study.page.prose):
+        for group in (1, 2):
+            printed = Number.printed(rise[group])
+            if study.arms and not any(_shows(study, arm, printed) for arm in study.arms):
+                why = "no block on this page has it"
+                yield study.note(rise.start(group), "result-line", f"{rise[group]} tok/s", why)
 
 
 def _entries(study: PublishedStudy) -> list[re.Match[str]]:
     return list(ENTRY.finditer(study.page.prose))
-
-
-def _sign(study: PublishedStudy, left: re.Match[str], right: re.Match[str] | None) -> str:
-    between = study.page.prose[left.end() : right.start()] if right else ""
-    return between.strip() if re.fullmatch(r"\s*[<>≈=]\s*", between) else ""
-
-
-def _after_sign(study: PublishedStudy, entry: re.Match[str]) -> bool:
-    before = study.page.prose[: entry.start()].rstrip()
-    return before.endswith((">", "<")) or before.rpartition("\n")[2].endswith("Result:")
 
 
 def _order(study: PublishedStudy, left: re.Match[str], right: re.Match[str], sign: str) -> Findings:
@@ -99,14 +96,6 @@ def misprints(study: PublishedStudy) -> list[Number]:
 def _shows(study: PublishedStudy, arm: PublishedArm, printed: Number) -> bool:
     """Whether a number is an arm's throughput, of one server or of all that the page counts."""
     return arm.total.agrees(printed) or study.whole(arm).agrees(printed)
-
-
-def _from_to(study: PublishedStudy, found: re.Match[str]) -> Findings:
-    for group in (1, 2):
-        printed = Number.printed(found[group])
-        if study.arms and not any(_shows(study, arm, printed) for arm in study.arms):
-            why = "no block on this page has it"
-            yield study.note(found.start(group), "result-line", f"{found[group]} tok/s", why)
 
 
 def summaries(study: PublishedStudy) -> Findings:

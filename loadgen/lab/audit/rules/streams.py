@@ -21,13 +21,8 @@ MAX_DILUTION = 0.05  # relative: below it, events without tokens or with several
 
 def latencies(result: Published) -> Findings:
     """What must hold of the latencies of any run in which a request succeeded."""
-    if result["ok"].value:
-        yield from _at_once(result)
-        yield from _order(result)
-        yield from _bounds(result)
-
-
-def _at_once(result: Published) -> Findings:
+    if not result["ok"].value:
+        return
     for metric in ("ttft", "e2el"):
         for statistic in STATISTICS:
             name = f"{statistic}_{metric}_ms"
@@ -35,6 +30,8 @@ def _at_once(result: Published) -> Findings:
                 why = "an answer takes time: the stamp was taken before the first token"
                 says = f"{title(name)} {result[name]} ms"
                 yield Finding(result.where(name), "latency-zero", says, "above 0", why, cause=metric)
+    yield from _order(result)
+    yield from _bounds(result)
 
 
 def _order(result: Published) -> Findings:
@@ -70,28 +67,28 @@ def tpot(result: Published) -> Findings:
     expected, reason = _expected(result)
     if not printed or not ttft or _is_near(printed, expected):
         return
-    copied = [whose for whose in ("mean", "median") if reply and _per_token(result, whose, reply)]
+    copied = []
+    for statistic in ("mean", "median"):
+        tpot_ms = result[f"{statistic}_tpot_ms"]
+        if reply and tpot_ms.value > 0 and tpot_ms.agrees(result[f"{statistic}_ttft_ms"] / reply):
+            copied.append(statistic)
+    e2el, tokens = result["mean_e2el_ms"], result.mean_reply
+    is_whole = printed.agrees(e2el / tokens) and printed.differs(result.decode_ms())
     parts, cause = [f"{reason} = {expected} ms from a token to the next"] if expected else [], "other"
     if copied and (expected or len(copied) == 2):  # without E2EL only that both agree is no chance
         number, of = (result[f"{copied[0]}_{metric}_ms"] for metric in ("tpot", "ttft"))
         whose, both = (f"the {copied[0]}, {number},", "") if expected else ("it", ", in mean and median")
         parts.append(f"{whose} is TTFT by output tokens, {of} / {reply}{both}: no token after the first was seen")
         cause = FIRST_ONLY
-    elif whole := _with_first(result, printed):
-        parts.append(f"it is E2EL by output tokens, {whole}: it includes the first token, which its title leaves out")
+    elif is_whole and not result.tpot_with_first:
+        why = "it includes the first token, which its title leaves out"
+        parts.append(f"it is E2EL by output tokens, {e2el} / {tokens}: {why}")
         cause = WITH_FIRST
     if parts:
         says, should_be = f"mean TPOT {printed} ms", f"{expected} ms" if expected else ""
         weight = off(printed, expected) if expected else 0.0
         place = result.where("mean_tpot_ms")
         yield Finding(place, "tpot", says, should_be, "; ".join(parts), cause=cause, weight=weight)
-
-
-def _with_first(result: Published, printed: Number) -> str:
-    """E2EL by output tokens as text, where TPOT is that and differs from what it should be."""
-    e2el, tokens = result["mean_e2el_ms"], result.mean_reply
-    is_whole = printed.agrees(e2el / tokens) and printed.differs(result.decode_ms())
-    return f"{e2el} / {tokens}" if is_whole and not result.tpot_with_first else ""
 
 
 def itl(result: Published) -> Findings:
@@ -154,11 +151,6 @@ def _expected(result: Published) -> tuple[Number, str]:
     if result.reply is None:
         return UNKNOWN, ""
     return result.decode_ms(), f"(E2EL - TTFT) / (tokens - 1) = ({e2el} - {ttft}) / {result.reply - 1}"
-
-
-def _per_token(result: Published, statistic: str, reply: int) -> bool:
-    tpot, ttft = (result[f"{statistic}_{metric}_ms"] for metric in ("tpot", "ttft"))
-    return tpot.value > 0 and tpot.agrees(ttft / reply)
 
 
 def _is_near(printed: Number, expected: Number) -> bool:

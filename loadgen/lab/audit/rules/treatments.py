@@ -78,8 +78,12 @@ def _differs(study: PublishedStudy, arm: PublishedArm, command: ServingCommand) 
     if not arm.command:
         return arm.name
     line = study.page.place(arm.command.at).line
-    differs = "; ".join(_change(name, *values) for name, values in command.changes(arm.command).items())
-    return f"{arm.settings} (line {line}), from which it differs: {differs}"
+    changes = []
+    for name, (before, after) in command.changes(arm.command).items():
+        instead = "" if before is None else f" instead of {before}"
+        change_text = f"{setting_text(name, after)}{instead}".replace("  ", " ")
+        changes.append(f"no {setting_text(name)}" if after is None else change_text)
+    return f"{arm.settings} (line {line}), from which it differs: {'; '.join(changes)}"
 
 
 def _not_best(study: PublishedStudy, command: ServingCommand, own: list[PublishedArm]) -> Findings:
@@ -110,16 +114,12 @@ def baselines(study: PublishedStudy) -> Findings:
             why = f"other rows of the baseline are of `{known[0].text}` (line {line}): another server"
             yield study.finding(other.at, "baseline", f"`{other.text}`", f"`{known[0].text}`", why)
             return
-    yield from _not_default(study, known[0])
-
-
-def _not_default(study: PublishedStudy, command: ServingCommand) -> Findings:
     table = study.comparison
     called = table.columns[table.baseline or 0]
-    own = {name: value for name, value in command.settings.items() if name not in (*INTERFACE, *WIDTHS)}
-    if own and any(word in called.lower() for word in DEFAULTS):
-        why = f"it was started with {', '.join(setting_text(name, value) for name, value in own.items())}"
-        yield study.note(table.at, "baseline", called, why)
+    settings = known[0].settings.items()
+    changed = [setting_text(name, value) for name, value in settings if name not in (*INTERFACE, *WIDTHS)]
+    if changed and any(word in called.lower() for word in DEFAULTS):
+        yield study.note(table.at, "baseline", called, f"it was started with {', '.join(changed)}")
 
 
 def combinations(study: PublishedStudy) -> Findings:
@@ -127,22 +127,20 @@ def combinations(study: PublishedStudy) -> Findings:
     base = next((arm.command for arm in study.arms if arm.command), NO_COMMAND)
     for stage, arms in study.staged():
         for arm in arms if JOINED in stage.title else ():
-            if added := _unnamed(arm.command, base, stage.title):
-                named = ", ".join(setting_text(name) for name in added)
+            words = stems(stage.title)
+            letters = re.sub("[^a-z]", "", stage.title.lower())
+            changed = [name for name, value in arm.command.flags.items() if base.flags.get(name) != value]
+            unnamed = [
+                name
+                for name in changed
+                if not stems(name.replace("-", " ")) & words
+                # A title may have a word of a flag in several words, such as "Cuda Graph".
+                and not any(len(word) >= MIN_WORD_LENGTH and word in letters for word in name.lower().split("-"))
+            ]
+            if unnamed:
+                named = ", ".join(map(setting_text, unnamed))
                 why = f"besides the change in its title, it changes {named}: {arm.settings}"
                 yield Finding(arm.result.place, "label", stage.title, "", why)
-
-
-def _unnamed(command: ServingCommand, base: ServingCommand, title: str) -> list[str]:
-    words, letters = stems(title), re.sub("[^a-z]", "", title.lower())
-    changed = [name for name, value in command.flags.items() if base.flags.get(name) != value]
-    return [
-        name
-        for name in changed
-        if not stems(name.replace("-", " ")) & words
-        # A title may have a word of a flag in several words, such as "Cuda Graph".
-        and not any(len(word) >= MIN_WORD_LENGTH and word in letters for word in name.lower().split("-"))
-    ]
 
 
 def duplicates(study: PublishedStudy) -> Findings:
@@ -216,10 +214,3 @@ def unreported(study: PublishedStudy) -> Findings:
             totals = " and ".join(f"{arm.total}" for arm in arms if arm.total)
             why = f"its {totals} tok/s are in no table"
             yield Finding(arms[0].result.place, "unreported", workload, "a row", why, note=True)
-
-
-def _change(name: str, before: str | None, after: str | None) -> str:
-    if after is None:
-        return f"no {setting_text(name)}"
-    instead = "" if before is None else f" instead of {before}"
-    return f"{setting_text(name, after)}{instead}".replace("  ", " ")

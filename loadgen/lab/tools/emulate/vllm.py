@@ -123,6 +123,10 @@ def _answers(client: Client, view: View) -> Answers:
     marks = NOT_DONE if usage_ends and USAGE_ENDS in active else tokens
     start, ends = view.starts, run.select(marks)
     output, read = _output(client, view)
+    prompts = run.prompts
+    if PLANNED_INPUT in active:
+        counted = read & (run.prompt_tokens >= 0) & (client.version >= 32 and not client.rust)
+        prompts = np.where(counted, run.prompt_tokens, run.input_tokens)
     return Answers(
         run,
         active,
@@ -132,14 +136,16 @@ def _answers(client: Client, view: View) -> Answers:
         success=run.complete if client.rust or usage_ends else run.complete & run.has_event(tokens),
         end=np.where(ends.count > 0, ends.last, start),
         output=output,
-        input=_input(client, view, read),
+        input=prompts,
         begin=run.start_ns if CLOCK_START in active else View(run, ()).first_start,
     )
 
 
 def _output(client: Client, view: View) -> tuple[Int64s, Bools]:
-    """Return output tokens, -1 if it would have tokenized the text, and whether it read the last usage."""
-    # The clients in Python read usage only from events that are not tokens.
+    """Return output tokens, -1 if it would have tokenized the text, and whether it read the last usage.
+
+    The clients in Python read usage only from events that are not tokens.
+    """
     run = view.run
     usage_at = run.select(USAGES).last
     if client.rust:
@@ -149,14 +155,6 @@ def _output(client: Client, view: View) -> tuple[Int64s, Bools]:
     read_at = run.select(event_selection(lambda flags: flags & USAGE and not client.is_token(run.chat, flags))).last
     read = (read_at > 0) & (read_at == usage_at)
     return np.where(read & (run.completion_tokens > 0), run.completion_tokens, -1), read
-
-
-def _input(client: Client, view: View, read: Bools) -> Int64s:
-    run = view.run
-    if PLANNED_INPUT not in view.active:
-        return run.prompts
-    counted = read & (run.prompt_tokens >= 0) & (client.version >= 32 and not client.rust)
-    return np.where(counted, run.prompt_tokens, run.input_tokens)
 
 
 def _totals(client: Client, view: View) -> list[Row]:

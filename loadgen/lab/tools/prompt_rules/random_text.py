@@ -233,7 +233,14 @@ class Guidellm05Random:
         """Yield `count` prompts, the first k of which are those of `prompts(k)`. One at a time is in memory."""
         faker, total = _faker(self.seed), 0
         for row in range(count):
-            text = self._text(faker, row)
+            ids: list[int] = []
+            attempts = 0
+            while len(ids) < self.input_tokens:  # each attempt draws a longer text, until it has the tokens
+                attempts += 1
+                characters = int(self.input_tokens * CHARACTERS_PER_TOKEN * attempts)
+                sentences = f"1 {row} {faker.text(max_nb_chars=characters)}"
+                (ids,) = self.tokenizer.encode_batch([sentences], special=True)
+            (text,) = self.tokenizer.decode_batch([ids[: self.input_tokens]], special=False)
             (tokens,) = self.tokenizer.count([text], special=True)
             total += tokens
             yield Prompt(text, tokens, self.output_tokens, f"random/{RULE}/{self.seed}/{row}")
@@ -253,16 +260,6 @@ class Guidellm05Random:
             "faker": version("faker"),
             **self.tokenizer.provenance(),
         }
-
-    def _text(self, faker: Any, row: int) -> str:
-        ids: list[int] = []
-        attempts = 0
-        while len(ids) < self.input_tokens:  # each attempt draws a longer text, until it has the tokens
-            attempts += 1
-            characters = int(self.input_tokens * CHARACTERS_PER_TOKEN * attempts)
-            (ids,) = self.tokenizer.encode_batch([f"1 {row} {faker.text(max_nb_chars=characters)}"], special=True)
-        (text,) = self.tokenizer.decode_batch([ids[: self.input_tokens]], special=False)
-        return text
 
 
 def _faker(seed: int) -> Any:

@@ -11,7 +11,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.conversation_lines import REMEDY, ConversationLines
 from loadgen.workload.datasets.sharegpt import ShareGPTDataset
-from loadgen.workload.datasets.sharegpt_file import ANSWERS, ASKS, Conversation, ConversationsInOrder, sharegpt_path
+from loadgen.workload.datasets.sharegpt_file import ANSWERS, ASKS, ConversationsInOrder, sharegpt_path
 from loadgen.workload.files.mapped_file import dataset_path
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
@@ -95,16 +95,25 @@ class BenchmarkRunnerShareGPT:
             BadInput: The part of the file that is read is not JSON, or the file has fewer such
                 conversations.
         """
-        found = (
-            each
-            for each in self.conversations
-            if each.speakers[0] in ASKS and each.speakers[1] in ANSWERS and each.prompt and each.answer
+        usable = (
+            conversation
+            for conversation in self.conversations
+            if conversation.speakers[0] in ASKS
+            and conversation.speakers[1] in ANSWERS
+            and conversation.prompt
+            and conversation.answer
         )
         made = 0
-        while batch := list(islice(found, min(BATCH, count - made))):
-            for prompt in self._prompts(batch):
-                made += 1
-                yield prompt
+        while batch := list(islice(usable, min(BATCH, count - made))):
+            inputs = self.tokenizer.count([conversation.prompt for conversation in batch], special=True)
+            if self.output_tokens is None:
+                outputs = self.tokenizer.count([conversation.answer for conversation in batch])
+            else:
+                outputs = [self.output_tokens] * len(batch)
+            for conversation, tokens, output in zip(batch, inputs, outputs, strict=True):
+                if self.min_tokens <= tokens - self.tokenizer.special_tokens <= self.max_tokens:
+                    made += 1
+                    yield Prompt(conversation.prompt, tokens, output, f"sharegpt/{conversation.source}")
         if made < count:
             what = "questions of this length" if self.min_tokens or math.isfinite(self.max_tokens) else "questions"
             problem = f"{count} is more than the {made} {what} with an answer in {self.conversations.path}"
@@ -120,16 +129,6 @@ class BenchmarkRunnerShareGPT:
             **self.conversations.provenance(),
             **self.tokenizer.provenance(),
         }
-
-    def _prompts(self, batch: list[Conversation]) -> Iterator[Prompt]:
-        inputs = self.tokenizer.count([conversation.prompt for conversation in batch], special=True)
-        if self.output_tokens is None:
-            outputs = self.tokenizer.count([conversation.answer for conversation in batch])
-        else:
-            outputs = [self.output_tokens] * len(batch)
-        for conversation, tokens, wanted in zip(batch, inputs, outputs, strict=True):
-            if self.min_tokens <= tokens - self.tokenizer.special_tokens <= self.max_tokens:
-                yield Prompt(conversation.prompt, tokens, wanted, f"sharegpt/{conversation.source}")
 
 
 def _range(text: str | None) -> tuple[int, float]:
