@@ -66,14 +66,17 @@ def audit_file(path: str) -> AuditedFile:
     if not page.results and not page.tables:
         raise BadInput("FILE", f"{path} has no block of results and no table", "name a page or a result")
     study = PublishedStudy(page)
-    found = [*chain.from_iterable(map(audit_result, page.results)), *chain(*(rule(study) for rule in OF_PAGES))]
-    return AuditedFile(path, page.results, found)
+    inconsistencies = [
+        *chain.from_iterable(map(audit_result, page.results)),
+        *chain(*(rule(study) for rule in OF_PAGES)),
+    ]
+    return AuditedFile(path, page.results, inconsistencies)
 
 
 def findings(files: Sequence[AuditedFile]) -> list[Finding]:
     """What of files cannot be true, by themselves and together, or does not show what it seems to."""
-    own = chain.from_iterable(file.findings for file in files)
-    return [*own, *copies({file.path: file.results for file in files})]
+    of_files = chain.from_iterable(file.findings for file in files)
+    return [*of_files, *copies({file.path: file.results for file in files})]
 
 
 def copies(files: Mapping[str, Sequence[Published]]) -> Findings:
@@ -82,12 +85,12 @@ def copies(files: Mapping[str, Sequence[Published]]) -> Findings:
     Args:
         files: The results of each file, by its name.
     """
-    for (first, own), (_, others) in itertools.combinations(files.items(), 2):
-        for result in others:
-            found = next((each for each in own if each.same_run(result)), None)
-            if found is not None:
+    for (first, earlier_results), (_, later_results) in itertools.combinations(files.items(), 2):
+        for result in later_results:
+            original = next((earlier for earlier in earlier_results if earlier.same_run(result)), None)
+            if original is not None:
                 total = result.get("total_per_s") or result.get("output_per_s")
-                where = f"{first}:{found.place.line}"
+                where = f"{first}:{original.place.line}"
                 why = f"every number is that of {where}, digit by digit: one of the two was not measured"
                 says = f"{result.title or 'result'}: total {total} tok/s"
                 yield Finding(result.place, "copied", says, "", why, cause=first)
@@ -99,5 +102,7 @@ def audit(*paths: str) -> list[Finding]:
     Raises:
         BadInput: One of them cannot be read, or has no result and no table.
     """
-    found = findings([audit_file(path) for path in paths])
-    return sorted(found, key=lambda finding: (paths.index(finding.place.file), finding.place.line, finding.note))
+    inconsistencies = findings([audit_file(path) for path in paths])
+    return sorted(
+        inconsistencies, key=lambda finding: (paths.index(finding.place.file), finding.place.line, finding.note)
+    )

@@ -52,18 +52,18 @@ def engine_flags(engine: str) -> EngineFlags:
     if engine in TABLES:
         return _flags(TABLES[engine])
     tables = [_flags(table) for table in TABLES.values()]
-    given = {name for each in tables for name in each.names}
-    meanings = {name: {each.names[name] for each in tables if name in each.names} for name in given}
+    flags = {name for each in tables for name in each.names}
+    meanings = {name: {each.names[name] for each in tables if name in each.names} for name in flags}
     # One letter means something else in every engine.
-    names = {name: next(iter(found)) for name, found in meanings.items() if len(found) == 1 and len(name) > 1}
+    names = {name: next(iter(settings)) for name, settings in meanings.items() if len(settings) == 1 and len(name) > 1}
     return EngineFlags(names, frozenset(name for each in tables for name in each.switched_off), False)
 
 
 def likely_engines(flags: Iterable[str]) -> frozenset[str]:
     """Return the engines that know most of the flags; all engines if none knows any."""
-    given = [flag for flag in flags if len(flag) > 2]  # shorter ones mean something in every engine
-    known = {engine: sum(flag in engine_flags(engine).names for flag in given) for engine in TABLES}
-    return frozenset(engine for engine, count in known.items() if count == max(known.values()))
+    long_flags = [flag for flag in flags if len(flag) > 2]  # shorter ones mean something in every engine
+    counts = {engine: sum(flag in engine_flags(engine).names for flag in long_flags) for engine in TABLES}
+    return frozenset(engine for engine, count in counts.items() if count == max(counts.values()))
 
 
 @cache

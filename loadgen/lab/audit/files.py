@@ -100,26 +100,26 @@ def blocks(text: str, place: Callable[[int, str], Place]) -> Iterator[Published]
         text: The text of a page, a log or a terminal; a block may stand on one line.
         place: What says where an offset of the text lies; its second argument is the name of the block.
     """
-    for number, found in enumerate(BLOCK.finditer(text), 1):
+    for number, block in enumerate(BLOCK.finditer(text), 1):
         name = f"block {number}"
         numbers: dict[str, Number] = {}
         places: dict[str, Place] = {}
-        for row in ROW.finditer(text, *found.span(1)):
+        for row in ROW.finditer(text, *block.span(1)):
             label = ROWS[row[1]]
             exact = label in BLOCK_COUNTS and "." not in row[2]
             numbers[label] = Number.exact(float(row[2].replace(",", ""))) if exact else Number.printed(row[2])
             places[label] = place(row.start(1), name)
-        for row in LATENCY_ROW.finditer(text, *found.span(1)):
+        for row in LATENCY_ROW.finditer(text, *block.span(1)):
             label = f"{row[1].lower()}_{LATENCIES[row[2]]}_ms"
             numbers[label] = Number.printed(row[4]) * (1000 if row[3] == "s" else 1)
             places[label] = place(row.start(1), name)
-        above = COMMENT.search(text, max(0, found.start() - 200), found.start())
-        caption = CAPTION.search(text, max(0, found.start() - 200), found.start())
+        above = COMMENT.search(text, max(0, block.start() - 200), block.start())
+        caption = CAPTION.search(text, max(0, block.start() - 200), block.start())
         workload = (caption["workload"] or "").strip() if caption else ""
         title = (above[1] or above[2] or "").strip() if above else workload
         starts = int(caption["starts"] or 1) if caption else 1
-        is_guidellms = "Latency(s)" in found[1]  # the only such tool that prints it
-        at = found.start()
+        is_guidellms = "Latency(s)" in block[1]  # the only such tool that prints it
+        at = block.start()
         yield Published(numbers, places, place(at, name), title, at, over_guidellm=is_guidellms, starts=starts)
 
 
@@ -163,8 +163,8 @@ def _read(data: Any, place: Place) -> Iterator[Published]:
             "name one of loadgen, vllm bench serve, SGLang's bench_serving or guidellm",
         )
     for number, run in enumerate(runs, 1):
-        known = dict(pair for pair in _guidellm(run) if pair[1])
-        yield Published(known, {}, Place(place.file, place.line, f"benchmark {number}"), tpot_with_first=True)
+        numbers = dict(pair for pair in _guidellm(run) if pair[1])
+        yield Published(numbers, {}, Place(place.file, place.line, f"benchmark {number}"), tpot_with_first=True)
 
 
 def _flat(data: dict[str, Any], place: Place) -> Published:
@@ -187,14 +187,14 @@ def _flat(data: dict[str, Any], place: Place) -> Published:
     return Published(numbers, {}, place, title=title, lengths=_lengths(data, part), verdict=verdict, data=data)
 
 
-def _lengths(data: dict[str, Any], own: dict[str, Any]) -> frozenset[int] | None:
+def _lengths(data: dict[str, Any], part: dict[str, Any]) -> frozenset[int] | None:
     """Return the lengths of replies; None: unknown. Empty if some have no TPOT: then it is unknown which have one."""
-    tpot, given = _part(own, "latency_ms", "tpot_n1"), data.get("output_lens")
+    tpot, lengths = _part(part, "latency_ms", "tpot_n1"), data.get("output_lens")
     if tpot and tpot.get("count") != data["completed"]:
         return frozenset()
-    if not isinstance(given, list) or not given:
+    if not isinstance(lengths, list) or not lengths:
         return None
-    return frozenset(length for length in given if isinstance(length, int) and length > 0)
+    return frozenset(length for length in lengths if isinstance(length, int) and length > 0)
 
 
 def _guidellm(run: dict[str, Any]) -> Iterator[tuple[str, Number]]:
@@ -217,8 +217,8 @@ def _guidellm(run: dict[str, Any]) -> Iterator[tuple[str, Number]]:
     for metric, name in () if _value(totals.get("total")) < made else GUIDELLM_RATES.items():
         yield name, Number.within(_value(summary(metric).get("mean")), RATE_ERROR)
     for metric, (name, scale) in GUIDELLM_LATENCIES.items():
-        found = summary(metric)
-        statistics = _part(found, "percentiles") | found
+        successful = summary(metric)
+        statistics = _part(successful, "percentiles") | successful
         for statistic in GUIDELLM_STATISTICS:
             value = _value(statistics.get(statistic))
             yield f"{statistic}_{name}_ms", Number.within(value * scale, FLOAT_ERROR)
@@ -230,6 +230,6 @@ def _part(data: Any, *keys: str) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _value(given: Any) -> float:
-    is_number = isinstance(given, int | float) and not isinstance(given, bool)
-    return float(given) if is_number and abs(given) < math.inf else math.nan
+def _value(value: Any) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and abs(value) < math.inf else math.nan

@@ -161,18 +161,18 @@ class FindingGroup:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form: the worst, and the others under `also`."""
-        others = [finding.to_dict() for finding in self.findings[1:]]
+        further = [finding.to_dict() for finding in self.findings[1:]]
         kept = ("line", "within", "says", "should_be")
-        return {**self.worst.to_dict(), "also": [{key: other[key] for key in kept} for other in others]}
+        return {**self.worst.to_dict(), "also": [{key: other[key] for key in kept} for other in further]}
 
 
 def grouped(findings: Iterable[Finding]) -> list[FindingGroup]:
     """Group findings by file, rule and cause: contradictions before notes, and those of worse rules first."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
-        own = finding.cause or (finding.place, finding.says, finding.should_be)
-        groups.setdefault((finding.place.file, finding.rule, finding.note, own), []).append(finding)
-    made = [FindingGroup(tuple(sorted(found, key=_rank))) for found in groups.values()]
+        cause = finding.cause or (finding.place, finding.says, finding.should_be)
+        groups.setdefault((finding.place.file, finding.rule, finding.note, cause), []).append(finding)
+    made = [FindingGroup(tuple(sorted(members, key=_rank))) for members in groups.values()]
     files = list(dict.fromkeys(group.worst.place.file for group in made))
     return sorted(made, key=lambda group: (files.index(group.worst.place.file), *_rank(group.worst)))
 
@@ -190,15 +190,15 @@ def render(groups: Sequence[FindingGroup], files: int) -> str:
     """A line for each cause, worst first, and one that counts them."""
     lines = []
     for group in groups:
-        finding, others = group.worst, group.findings[1:]
+        finding, further = group.worst, group.findings[1:]
         line = f"{finding.place}: {'note: ' if finding.note else ''}{claim(finding)}: {finding.why}"
         texts = []
-        for other in others[:SHOWN]:
-            place = other.place.within or f"line {other.place.line}"
-            texts.append(f"{place} ({other.says}{f' -> {other.should_be}' if other.should_be else ''})")
+        for repeat in further[:SHOWN]:
+            place = repeat.place.within or f"line {repeat.place.line}"
+            texts.append(f"{place} ({repeat.says}{f' -> {repeat.should_be}' if repeat.should_be else ''})")
         if texts:
-            line += f"; and {len(others)} more: {', '.join(texts)}"
-        lines.append(printable(line + (", ..." if len(others) > SHOWN else "")))
+            line += f"; and {len(further)} more: {', '.join(texts)}"
+        lines.append(printable(line + (", ..." if len(further) > SHOWN else "")))
     notes = sum(group.note for group in groups)
     lines.append(f"{plural(files, 'file')}: {len(groups) - notes} inconsistent, {notes} notes")
     return "\n".join(lines) + "\n"

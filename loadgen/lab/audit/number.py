@@ -102,10 +102,10 @@ def change(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.2f} %"
 
 
-def off(found: Number, expected: Number) -> float:
+def off(number: Number, expected: Number) -> float:
     """How far a number is off another one, as a share of that; 0 where the other is 0."""
-    return abs(found.value / expected.value - 1) if expected.value else 0.0
+    return abs(number.value / expected.value - 1) if expected.value else 0.0
 
 
-def _number(given: "Number | float") -> Number:
-    return given if isinstance(given, Number) else Number.exact(given)
+def _number(value: "Number | float") -> Number:
+    return value if isinstance(value, Number) else Number.exact(value)

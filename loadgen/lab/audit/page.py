@@ -70,7 +70,7 @@ class Page:
 
     def __init__(self, name: str, text: str) -> None:
         self.name, self.text = name, text
-        self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
+        self._starts = [0, *(commands.end() for commands in re.finditer("\n", text))]
         # as long as the text: a fence keeps its marks, length and lines, and nothing in it can be taken for anything
         self.prose = FENCE.sub(lambda fence: "```" + re.sub(r"[^\n]", "\0", fence[0][3:-3]) + "```", text)
         self.sections = list(_sections(self.prose))
@@ -82,9 +82,9 @@ class Page:
             if fence[1] in SHELLS and "Successful requests" not in fence[2]
             for line in shell_commands(fence[2], fence.start(2))
         ]
-        found = [command for line, _ in lines if (command := serving_command(line))]
-        found += [ServingCommand("", "", {}, "", none.start(1)) for none in NO_FLAGS.finditer(self.prose)]
-        self.commands = sorted(found, key=lambda command: command.at)
+        commands = [command for line, _ in lines if (command := serving_command(line))]
+        commands += [ServingCommand("", "", {}, "", none.start(1)) for none in NO_FLAGS.finditer(self.prose)]
+        self.commands = sorted(commands, key=lambda command: command.at)
         self.clients = [client for line, _ in lines if (client := client_command(line))]
         self.flaws = [flaw for command in self.commands for flaw in command.flaws]
         for line, fence in lines:
@@ -118,18 +118,18 @@ class Page:
 
 
 def _sections(prose: str) -> Iterator[Section]:
-    found: list[tuple[int, str, int]] = []
+    headings: list[tuple[int, str, int]] = []
     at = 0
     for line in re.findall(r"[^\n]*\n|[^\n]+", prose):
         if len(line) > LONG:
             heads = RUN_ON_HEADING.finditer(line)
         else:
             heads = iter([match] if (match := HEADING.match(line)) else [])
-        found += [(len(head[1]), head[2].strip(" #\n"), at + head.start(1)) for head in heads]
+        headings += [(len(head[1]), head[2].strip(" #\n"), at + head.start(1)) for head in heads]
         at += len(line)
     ends = [len(prose)] * 7  # of a section of each level that begins where we are, from the last one backwards
     sections = []
-    for level, title, begin in reversed(found):
+    for level, title, begin in reversed(headings):
         sections.append(Section(level, title, begin, ends[level]))
         ends[level:] = [begin] * (7 - level)
     return reversed(sections)
@@ -173,13 +173,13 @@ def summary_and_stages(page: Page) -> tuple[Table, list[Section]]:
 
 def stages_of(row: Row, stages: Sequence[Section]) -> list[Section]:
     """The stages that a row of the summary is about: those whose titles have most of its words, and no others."""
-    wanted = stems(row.name)
-    shared = {stage.begin: len(wanted & stems(stage.title)) for stage in stages}
+    words = stems(row.name)
+    shared = {stage.begin: len(words & stems(stage.title)) for stage in stages}
     most = max(shared.values(), default=0)
-    found = [stage for stage in stages if most and shared[stage.begin] == most]
-    fewest = min((len(stems(stage.title)) for stage in found), default=0)
+    nearest = [stage for stage in stages if most and shared[stage.begin] == most]
+    fewest = min((len(stems(stage.title)) for stage in nearest), default=0)
     is_exact = fewest == most or most > 1
-    return [stage for stage in found if not is_exact or len(stems(stage.title)) == fewest or ":" in stage.title]
+    return [stage for stage in nearest if not is_exact or len(stems(stage.title)) == fewest or ":" in stage.title]
 
 
 def has_result(page: Page, section: Section) -> bool:

@@ -108,8 +108,8 @@ class Published:
     def same_run(self, other: "Published") -> bool:
         """Whether both are one and the same run: all that both print is equal, and that is enough to be no chance."""
         shared = self.numbers.keys() & other.numbers.keys()
-        known = {"duration_s", "output_tokens", "mean_ttft_ms"} <= shared or len(self.numbers) == len(shared) > 1
-        return known and all(self.numbers[name] == other.numbers[name] for name in shared)
+        is_enough = {"duration_s", "output_tokens", "mean_ttft_ms"} <= shared or len(self.numbers) == len(shared) > 1
+        return is_enough and all(self.numbers[name] == other.numbers[name] for name in shared)
 
     def decode_ms(self) -> Number:
         """The time from a token to the next, over all tokens: (E2EL - TTFT) / (tokens - 1), each of means."""

@@ -64,17 +64,17 @@ def shell_commands(text: str, at: int) -> Iterator[ShellCommand]:
     for line in _whole_commands(text):
         env, words = _variables(_split(line.text))
         start = at + line.at
-        said = " ".join(line.text.split())
+        printed = " ".join(line.text.split())
         if words[:1] == ["export"]:
             exported |= _variables(words[1:])[0]
-            pending = pending or (said, start)
+            pending = pending or (printed, start)
             continue
         if not words:
             exported |= env
-            pending = pending or ((said, start) if env else None)
+            pending = pending or ((printed, start) if env else None)
             continue
         flaws = tuple(Flaw(at + flaw.at, flaw.text, flaw.why) for flaw in [*line.flaws, *_json(line)])
-        yield ShellCommand(tuple(words), {**exported, **env}, said, start, flaws)
+        yield ShellCommand(tuple(words), {**exported, **env}, printed, start, flaws)
         pending = None
     if pending is not None:
         yield ShellCommand((), exported, pending[0], pending[1])
@@ -128,11 +128,11 @@ def _json(line: _Line) -> Iterator[Flaw]:
     """Yield JSON without quotes around it; a list of flags that no program stands before is not for a shell."""
     if line.text.startswith("-"):
         return
-    for found in BARE_JSON.finditer(line.text):
-        bare = found[0].replace('"', "").replace("'", "")
+    for match in BARE_JSON.finditer(line.text):
+        bare = match[0].replace('"', "").replace("'", "")
         words = bare[1:-1].split(",") if "," in bare else [bare]
         many = f"splits it into {len(words)} words" if len(words) > 1 else "takes its quotes"
-        yield Flaw(line.at + found.start(), found[0], f"bash {many}, `{' '.join(words)}`: JSON needs quotes around it")
+        yield Flaw(line.at + match.start(), match[0], f"bash {many}, `{' '.join(words)}`: JSON needs quotes around it")
 
 
 def _variables(words: list[str]) -> tuple[dict[str, str], list[str]]:
@@ -147,7 +147,7 @@ def _variables(words: list[str]) -> tuple[dict[str, str], list[str]]:
 
 def _split(line: str) -> list[str]:
     try:
-        return shlex.split(BARE_JSON.sub(lambda found: shlex.quote(found[0]), line), comments=True)
+        return shlex.split(BARE_JSON.sub(lambda match: shlex.quote(match[0]), line), comments=True)
     except ValueError:  # a quote that is never closed
         return line.split()
 

@@ -173,8 +173,8 @@ class PublishedStudy:
         if quantity is None:
             return []
         printed = quantity.number
-        known = [(arm, arm.result.number(quantity.name)) for arm in self.arms]
-        near = [(abs(number.value - printed.value), arm) for arm, number in known if number.agrees(printed)]
+        numbers = [(arm, arm.result.number(quantity.name)) for arm in self.arms]
+        near = [(abs(number.value - printed.value), arm) for arm, number in numbers if number.agrees(printed)]
         found = [arm for _, arm in sorted(near, key=lambda found: found[0])]
         return found or [arm for arm in self.arms if self._estimate(arm, quantity) > 1]
 
@@ -193,8 +193,8 @@ class PublishedStudy:
     def cells(self) -> Iterator[tuple[Row, Quantity, list[PublishedArm]]]:
         """Every total throughput in a table, with the arms that show it."""
         for _, row, cell in self.table_cells():
-            if found := cell.get("total_per_s"):
-                yield row, found, self.showing(found)
+            if total := cell.get("total_per_s"):
+                yield row, total, self.showing(total)
 
     def has_run(self, command: ServingCommand) -> bool:
         """Whether a result is of the model of a command, or of flags alone, which name none."""
@@ -209,17 +209,17 @@ class PublishedStudy:
         if not arm.stage:
             return True
         before = self.before(arm.stage)
-        others = {re.sub(r"^\d+\.\s*", "", other.stage.title) for other in before}
-        held = [other for other in (self.best(before), *before[:1]) if other]
-        is_named = any(title in arm.label for title in others)
-        return is_named or any(other.result.same_run(arm.result) and other.same_server(arm) for other in held)
+        titles = {re.sub(r"^\d+\.\s*", "", earlier.stage.title) for earlier in before}
+        held = [earlier for earlier in (self.best(before), *before[:1]) if earlier]
+        is_named = any(title in arm.label for title in titles)
+        return is_named or any(earlier.result.same_run(arm.result) and earlier.same_server(arm) for earlier in held)
 
     def compared(self, row: Row, base: Cell, cell: Cell) -> list[PublishedArm]:
         """The arms of two cells of a row, the baseline's first; none where one of them is unknown.
 
         Where no block has what a cell prints, they are those of the workload that the row names.
         """
-        shown = [self.shown(each)[:1] for each in (base, cell)]
+        shown = [self.shown(part)[:1] for part in (base, cell)]
         if not all(shown) and self.tried:
             named = [arm for arm in self.arms if arm.workload and arm.workload.lower() in row.name.lower()]
             shown = [[arm for arm in named if arm.same_server(self.tried[0]) is of][:1] for of in (True, False)]
@@ -266,18 +266,24 @@ class PublishedStudy:
     def workload(self, arm: PublishedArm) -> AnnouncedWorkload | None:
         """The workload that the page announces and an arm was sent; None where none fits."""
         cap = arm.binding_cap
-        of_length = [each for each in self.page.workloads if each.fits(arm.result)]
+        of_length = [workload for workload in self.page.workloads if workload.fits(arm.result)]
         # A list of lengths tells of no cap; a command that sends conversations has one, or none is in force.
-        fitting = [each for each in of_length if each.cap in (None, cap)]
+        fitting = [workload for workload in of_length if workload.cap in (None, cap)]
         if not of_length:
-            fitting = [each for each in self.page.workloads if each.input_tokens is None and each.cap == cap]
+            fitting = [
+                workload for workload in self.page.workloads if workload.input_tokens is None and workload.cap == cap
+            ]
             # Those that the arm's section names, by name or by rate; all if it names none.
             section = self.page.section(arm.result.at)
             above = self.page.text[section.begin : arm.result.at] if section else ""
-            named = [each for each in fitting if each.name and f"`{each.name}`" in above]
-            at_rate = [each for each in fitting if each.rate and f"{each.rate:g}" in arm.workload.split()]
+            named = [workload for workload in fitting if workload.name and f"`{workload.name}`" in above]
+            at_rate = [
+                workload for workload in fitting if workload.rate and f"{workload.rate:g}" in arm.workload.split()
+            ]
             fitting = named or at_rate or fitting
-        keys = [(each.cap is not None, each.rate is not None, each.requests is not None) for each in fitting]
+        keys = [
+            (workload.cap is not None, workload.rate is not None, workload.requests is not None) for workload in fitting
+        ]
         return fitting[keys.index(max(keys))] if fitting else None
 
     def _arm(self, result: Published) -> PublishedArm:
@@ -313,11 +319,11 @@ def kinds(
     arms: Iterable[PublishedArm], are_alike: Callable[[PublishedArm, PublishedArm], bool]
 ) -> list[list[PublishedArm]]:
     """Arms by what they are alike in, no run twice."""
-    found: list[list[PublishedArm]] = []
+    groups: list[list[PublishedArm]] = []
     for arm in arms:
-        kind = next((kind for kind in found if are_alike(kind[0], arm)), None)
+        kind = next((kind for kind in groups if are_alike(kind[0], arm)), None)
         if kind is None:
-            found.append([arm])
-        elif not any(arm.result.same_run(other.result) for other in kind):
+            groups.append([arm])
+        elif not any(arm.result.same_run(member.result) for member in kind):
             kind.append(arm)
-    return found
+    return groups

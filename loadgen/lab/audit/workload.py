@@ -57,8 +57,8 @@ class AnnouncedWorkload:
 
     def fits(self, result: Published) -> bool:
         """Whether a result can be of this workload, by the lengths of its requests."""
-        known = self.input_tokens is not None and result.per_request() is not None
-        return known and not length_mismatch(result, self.input_tokens, self.output_tokens)
+        is_comparable = self.input_tokens is not None and result.per_request() is not None
+        return is_comparable and not length_mismatch(result, self.input_tokens, self.output_tokens)
 
 
 def length_mismatch(result: Published, input_tokens: int | None, output_tokens: int | None) -> str:
@@ -101,8 +101,8 @@ class ClientCommand:
     @property
     def model(self) -> str:
         """The model's name in its requests; empty where it is the server's own, or a variable of the script."""
-        found = self.flags.get("served-model-name") or self.flags.get("model", "")
-        return "" if "$" in found else found
+        model = self.flags.get("served-model-name") or self.flags.get("model", "")
+        return "" if "$" in model else model
 
     @property
     def port(self) -> str:
@@ -170,7 +170,7 @@ def workloads(
 
 def _profiles(text: str, title_at: dict[int, str]) -> Iterator[AnnouncedWorkload]:
     """A profile as GPUStack writes it: keys that begin with dataset_name, up to the next profile."""
-    starts = [found.start() for found in re.finditer(r"\bdataset_name:", text)]
+    starts = [match.start() for match in re.finditer(r"\bdataset_name:", text)]
     for begin, end in zip(starts, [*starts[1:], len(text)], strict=False):
         keys = dict(KEY.findall(text[begin : min(end, begin + 400)].split("```")[0]))
         if not keys.keys() & {"request_rate", "total_requests"}:

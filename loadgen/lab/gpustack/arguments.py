@@ -85,12 +85,12 @@ def parse(argv: Sequence[str]) -> dict[str, Any]:
     Raises:
         BadInput: A flag is unknown or refused, or a value is wrong.
     """
-    given = vars(_parser().parse_args(list(argv)))
+    values = vars(_parser().parse_args(list(argv)))
     for flag, remedy in REFUSED.items():
-        if name_of(flag) in given:
+        if name_of(flag) in values:
             raise BadInput(flag, "not supported", remedy)
     without_effect = set(map(name_of, (*WITHOUT_EFFECT, *SWITCHES_WITHOUT_EFFECT)))
-    return {name: value for name, value in given.items() if name not in without_effect}
+    return {name: value for name, value in values.items() if name not in without_effect}
 
 
 def name_of(flag: str) -> str:
@@ -217,34 +217,34 @@ class _Limit(argparse.Action):
 
 
 def _object(text: str) -> dict[str, Any]:
-    found = json_value(text)
-    if not isinstance(found, dict):
+    value = json_value(text)
+    if not isinstance(value, dict):
         raise argparse.ArgumentTypeError(f"{text!r} is not a JSON object")
-    return found
+    return value
 
 
-def read_number(given: Any, field: str) -> float:
+def read_number(value: Any, field: str) -> float:
     """Read a number.
 
     Raises:
         BadInput: It is none.
     """
     try:
-        return float(given)
+        return float(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise BadInput(field, f"{given!r} is not a number", "give a number") from error
+        raise BadInput(field, f"{value!r} is not a number", "give a number") from error
 
 
-def read_whole_number(given: Any, field: str) -> int:
+def read_whole_number(value: Any, field: str) -> int:
     """Read a whole number.
 
     Raises:
         BadInput: It is none.
     """
-    found = read_number(given, field)
-    if not found.is_integer():
-        raise BadInput(field, f"{given!r} is not a whole number", "give a whole number")
-    return int(found)
+    whole = read_number(value, field)
+    if not whole.is_integer():
+        raise BadInput(field, f"{value!r} is not a whole number", "give a whole number")
+    return int(whole)
 
 
 @contextlib.contextmanager

@@ -52,21 +52,21 @@ def fields(text: str, seed: int) -> dict[str, Any]:
     raise BadInput(FLAG, f"{text!r} is neither a list of lengths nor a ShareGPT file", SHAREGPT)
 
 
-def _synthetic(given: dict[str, Any]) -> dict[str, Any]:
-    for key in given:
+def _synthetic(keys: dict[str, Any]) -> dict[str, Any]:
+    for key in keys:
         if key in ELSEWHERE:
             raise BadInput(f"{FLAG} {key}", "not supported", ELSEWHERE[key])
         if key not in (*LENGTHS, TURNS, BUCKETS, "kind"):
             raise BadInput(f"{FLAG} {key}", "unknown key", f"choose from {', '.join((*LENGTHS, TURNS, BUCKETS))}")
-    numbers = {key: _whole(key, given[key]) for key in LENGTHS if given.get(key) is not None}
+    numbers = {key: _whole(key, keys[key]) for key in LENGTHS if keys.get(key) is not None}
     for key in ("prompt_tokens", "output_tokens"):
         if key not in numbers:
             raise BadInput(f"{FLAG} {key}", "missing", SYNTHETIC)
     prompt, output = _length(numbers, "prompt_tokens"), _length(numbers, "output_tokens")
     settings = {"dataset_name": "random", "random_input_len": prompt, "random_output_len": output, "ignore_eos": True}
-    turns = 1 if given.get(TURNS) is None else _whole(TURNS, given[TURNS])
+    turns = 1 if keys.get(TURNS) is None else _whole(TURNS, keys[TURNS])
     FROM_1.check(f"{FLAG} {TURNS}", turns)
-    buckets = _buckets(given.get(BUCKETS))
+    buckets = _buckets(keys.get(BUCKETS))
     if turns > 1 or buckets:
         return settings | {
             "dataset_name": MULTI_TURN,
@@ -78,22 +78,22 @@ def _synthetic(given: dict[str, Any]) -> dict[str, Any]:
     return settings | {"dataset_rule": "guidellm-0.5" if fixed else None}
 
 
-def _buckets(given: Any) -> str | None:
+def _buckets(buckets: Any) -> str | None:
     """Return prefix buckets as `--prefix-buckets` of `loadgen run` has them; None if there are none."""
-    if not given:
+    if not buckets:
         return None
     field = f"{FLAG} {BUCKETS}"
-    if not isinstance(given, list) or not all(isinstance(bucket, dict) for bucket in given):
-        raise BadInput(field, f"{given!r} is not a list of buckets", BUCKETS_REMEDY)
-    found = []
-    for bucket in given:
+    if not isinstance(buckets, list) or not all(isinstance(bucket, dict) for bucket in buckets):
+        raise BadInput(field, f"{buckets!r} is not a list of buckets", BUCKETS_REMEDY)
+    texts = []
+    for bucket in buckets:
         if unknown := set(bucket) - set(BUCKET):
             raise BadInput(field, f"unknown key {min(unknown)}", f"choose from {', '.join(BUCKET)}")
         values = {"prefix_count": 1, "bucket_weight": 100} | {k: v for k, v in bucket.items() if v is not None}
         if not all(type(values.get(key)) is int and values[key] >= 1 for key in BUCKET):
             raise BadInput(field, f"{bucket!r} has a number that is missing or below 1", BUCKETS_REMEDY)
-        found.append("{prefix_count}x{prefix_tokens}:{bucket_weight}".format(**values))
-    return ",".join(found)
+        texts.append("{prefix_count}x{prefix_tokens}:{bucket_weight}".format(**values))
+    return ",".join(texts)
 
 
 def _length(numbers: dict[str, int], key: str) -> int | str:

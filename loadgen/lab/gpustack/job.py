@@ -141,10 +141,10 @@ def resolve(name_or_file: str) -> tuple[dict[str, Any], dict[str, Any]]:
     Raises:
         BadInput: There is no such preset or profile, or a value is wrong.
     """
-    found = presets.profile_file(name_or_file)
-    if found is None:
+    place = presets.profile_file(name_or_file)
+    if place is None:
         return {}, presets.resolve(name_or_file)
-    path, name = found
+    path, name = place
     content = gpustack_profile.content(path, name)
     words = [word for key in KEYS if content.get(key) is not None for word in _words(key, content[key])]
     with gpustack_profile.named_in_errors(path):
@@ -165,34 +165,34 @@ def _words(key: str, value: Any) -> list[str]:
     return [VALUES[key], value if isinstance(value, str) else json.dumps(value)]
 
 
-def settings_of(given: dict[str, Any]) -> dict[str, Any]:
+def settings_of(flags: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of `RunSettings` for the server.
 
     Args:
-        given: The flags, as `arguments.parse` returns them.
+        flags: The flags, as `arguments.parse` returns them.
 
     Raises:
         BadInput: The server is missing, or a flag is not supported.
     """
-    backend = dict(given.get("backend_kwargs", {}))
-    url = given.get("target") or backend.pop("target", None)
+    backend = dict(flags.get("backend_kwargs", {}))
+    url = flags.get("target") or backend.pop("target", None)
     if not url:
         raise BadInput("--target", "missing", "name the server, for example http://127.0.0.1:8000")
-    chat = given.get("request_type") != "text_completions"
+    chat = flags.get("request_type") != "text_completions"
     settings = {"base_url": url, "backend": "openai-chat" if chat else "openai"}
     settings["endpoint"] = CHAT_ENDPOINT if chat else COMPLETIONS_ENDPOINT
-    if model := given.get("model") or backend.pop("model", None):
+    if model := flags.get("model") or backend.pop("model", None):
         settings["model"] = model
-    if "processor" in given:
-        settings["tokenizer"] = given["processor"]
-    if unknown := set(given.get("processor_args", {})) - {"trust_remote_code"}:
+    if "processor" in flags:
+        settings["tokenizer"] = flags["processor"]
+    if unknown := set(flags.get("processor_args", {})) - {"trust_remote_code"}:
         raise BadInput(f"--processor-args {min(unknown)}", "not supported", "leave it out")
     return settings | _backend(backend)
 
 
-def _backend(given: dict[str, Any]) -> dict[str, Any]:
+def _backend(backend_kwargs: dict[str, Any]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
-    for key, value in given.items():
+    for key, value in backend_kwargs.items():
         handlers = (*value, *value.values()) if isinstance(value, dict) else (None,)
         match key:
             case "timeout":  # in guidellm it bounds every read: the first one, and later silence
@@ -212,29 +212,29 @@ def _backend(given: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _data(given: dict[str, Any]) -> dict[str, Any]:
-    seed = given.get("random_seed")
-    if "data" not in given:
-        if "scenario" not in given:
+def _data(flags: dict[str, Any]) -> dict[str, Any]:
+    seed = flags.get("random_seed")
+    if "data" not in flags:
+        if "scenario" not in flags:
             raise BadInput("--data", "missing", data.SYNTHETIC)
         return {} if seed is None else {"seed": seed}
-    if len(given["data"]) > 1:
+    if len(flags["data"]) > 1:
         raise BadInput("--data", "is given more than once", "give one, and run once for each")
-    settings = data.fields(given["data"][0], SEED if seed is None else seed)
-    low, high = given.get("sharegpt_min_input_tokens"), given.get("sharegpt_max_input_tokens")
+    settings = data.fields(flags["data"][0], SEED if seed is None else seed)
+    low, high = flags.get("sharegpt_min_input_tokens"), flags.get("sharegpt_max_input_tokens")
     if low is not None or high is not None:
         settings["sharegpt_input_len"] = f"{'' if low is None else low}:{'' if high is None else high}"
-    if "sharegpt_max_output_tokens" in given:
-        settings["sharegpt_output_len"] = given["sharegpt_max_output_tokens"]
+    if "sharegpt_max_output_tokens" in flags:
+        settings["sharegpt_output_len"] = flags["sharegpt_max_output_tokens"]
     return settings
 
 
-def _output(given: dict[str, Any]) -> Path:
-    folder, names = Path(given.get("output_dir", ".")), given.get("outputs", [])
-    if "output_path" in given:
-        if "output_dir" in given:
+def _output(flags: dict[str, Any]) -> Path:
+    folder, names = Path(flags.get("output_dir", ".")), flags.get("outputs", [])
+    if "output_path" in flags:
+        if "output_dir" in flags:
             raise BadInput("--output-path", "cannot be combined with --output-dir", "leave one of the two out")
-        path = Path(given["output_path"])
+        path = Path(flags["output_path"])
         folder, names = (path, names) if path.is_dir() else (path.parent, [path.name])
     names = [name for listed in names for name in listed.split(",")] or [DEFAULT_NAME]
     if len(names) > 1:

@@ -160,7 +160,7 @@ class SearchRuns:
         (settings, result), self._last = self._last, None
         assert settings.records is not None
         load = self._search.level_of(settings)
-        judged = next(each for each in self._search.data.levels if each.level == load)
+        judged = next(level for level in self._search.data.levels if level.level == load)
         if judged.why == PILED_UP:
             self._ramp.beyond_capacity.add(load)
         strategy = self._tuned.strategy(load, judged.met)
@@ -178,14 +178,14 @@ class SearchRuns:
 
     def _set_exit_codes(self) -> None:
         """Set the exit code by the outcome of the search: failures of single loads are what it looks for."""
-        found, level = self._search.outcome, self._search.found_level
-        own = []
-        if not level and (found is None or found.end is not End.NONE):
-            own.append(exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID)
+        outcome, level = self._search.outcome, self._search.found_level
+        codes = []
+        if not level and (outcome is None or outcome.end is not End.NONE):
+            codes.append(exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID)
         elif not level and not self._tuned.limits:
-            own.append(exit_codes.SLO_MISSED)
+            codes.append(exit_codes.SLO_MISSED)
         kept = (exit_codes.INTERNAL, exit_codes.INTERRUPTED)
-        self._series.codes[:] = [code for code in self._series.codes if code in kept] + (own or [exit_codes.DONE])
+        self._series.codes[:] = [code for code in self._series.codes if code in kept] + (codes or [exit_codes.DONE])
 
 
 class StepRuns:

@@ -51,9 +51,9 @@ def distribution(
         weights: Shape (n,), at least 0; 1 by default.
         count: Observations; the sum of the weights by default.
     """
-    found = np.asarray(values, dtype=np.float64)
-    weighted = np.ones_like(found) if weights is None else np.asarray(weights, dtype=np.float64)
-    of = Distribution(found[weighted > 0], weighted[weighted > 0], steps=True)
+    array = np.asarray(values, dtype=np.float64)
+    weighted = np.ones_like(array) if weights is None else np.asarray(weights, dtype=np.float64)
+    of = Distribution(array[weighted > 0], weighted[weighted > 0], steps=True)
     mean, (distinct, counts) = of.mean, of.distinct
     if mean is None:
         nothing = dict.fromkeys(STATISTICS, 0.0) | {"count": 0, "total_sum": 0.0}
@@ -203,11 +203,11 @@ class Requests:
 
 def by_status(records: Iterable[Record]) -> dict[str, Requests]:
     """Group requests by STATUSES; guidellm does not count requests that were cancelled before they were sent."""
-    found = {status: Requests() for status in STATUSES}
+    groups = {status: Requests() for status in STATUSES}
     for record in records:
         if record.sent or record.outcome is not Outcome.CANCELLED:
-            found[status(record)].add(record)
-    return found
+            groups[status(record)].add(record)
+    return groups
 
 
 def status(record: Record) -> str:

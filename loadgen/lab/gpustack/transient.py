@@ -27,27 +27,27 @@ class Transient:
     mode: str = DEFAULT_MODE
 
     @classmethod
-    def parse(cls, flag: str, given: Any) -> "Transient":
+    def parse(cls, flag: str, value: Any) -> "Transient":
         """Parse the value of `--warmup` or `--cooldown`, as guidellm reads it.
 
         Args:
             flag: The flag.
-            given: A number, or an object with `percent` or `value`, and `mode`; None: no phase.
+            value: A number, or an object with `percent` or `value`, and `mode`; None: no phase.
 
         Raises:
             BadInput: It is neither.
         """
-        if given is None:
+        if value is None:
             return cls()
-        found = given if isinstance(given, dict) else {"value": given}
-        amounts = [found[key] for key in ("percent", "value") if found.get(key) is not None]
-        mode = found.get("mode", DEFAULT_MODE)
-        if set(found) - KEYS or len(amounts) != 1 or mode not in MODES:
-            raise BadInput(flag, f"invalid phase {given!r}", FORM)
+        keys = value if isinstance(value, dict) else {"value": value}
+        amounts = [keys[key] for key in ("percent", "value") if keys.get(key) is not None]
+        mode = keys.get("mode", DEFAULT_MODE)
+        if set(keys) - KEYS or len(amounts) != 1 or mode not in MODES:
+            raise BadInput(flag, f"invalid phase {value!r}", FORM)
         (amount,) = amounts
         if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < float("inf"):
             raise BadInput(flag, f"{amount!r} is not a number from 0 on", FORM)
-        if found.get("percent") is not None and amount >= 1:
+        if keys.get("percent") is not None and amount >= 1:
             raise BadInput(flag, f"percent {amount:g} is out of range", "write a share below 1, such as 0.1")
         return cls(float(amount), mode)
 
@@ -75,13 +75,13 @@ class Transients:
     cooldown: Transient = Transient()
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> "Transients":
+    def of(cls, flags: dict[str, Any]) -> "Transients":
         """Return the phases of a command line, as `arguments.parse` returns it.
 
         Raises:
             BadInput: A value is wrong.
         """
-        return cls(*(Transient.parse(f"--{name}", given.get(name)) for name in ("warmup", "cooldown")))
+        return cls(*(Transient.parse(f"--{name}", flags.get(name)) for name in ("warmup", "cooldown")))
 
     def check(self, settings: RunSettings) -> None:
         """Check that a run has requests that count.

@@ -62,10 +62,10 @@ def _lines(result: ToolResult) -> Iterator[str]:
             numbers[count] = int(value)
     percentiles = dict.fromkeys(name.partition("_")[0] for name in result.flat if PERCENTILE_KEY.match(name))
     metrics = [metric for metric in HEADERS if f"mean_{metric}_ms" in result.flat]
-    known = {f"{name}_{metric}_ms": None for name in percentiles for metric in metrics} | numbers
+    shown = {f"{name}_{metric}_ms": None for name in percentiles for metric in metrics} | numbers
     rate = result.flat.get("request_rate")
     finite = isinstance(rate, int | float) and rate < float("inf")
-    yield from block(known | {"request_rate": rate if finite else "inf"}, metrics, [float(p[1:]) for p in percentiles])
+    yield from block(shown | {"request_rate": rate if finite else "inf"}, metrics, [float(p[1:]) for p in percentiles])
     yield ""
     yield from wrap(f"{result.where} is {result.about}.", WIDTH, "    ")
     yield from wrap(result.audit, WIDTH, "    ")
@@ -139,11 +139,14 @@ class ToolRun(ComparedRun):
             together = self._values[latency]
             percentiles = percentiles_of(latency, compared) if len(together) else []
             limits = {p: np.percentile(together, p) for p in percentiles}
-            within = {p: np.array([float((each <= limit).sum()) for each in values]) for p, limit in limits.items()}
+            within = {
+                p: np.array([float((of_request <= limit).sum()) for of_request in values])
+                for p, limit in limits.items()
+            }
             distribution = Histogram()
             distribution.record_many(np.rint(1e6 * together).astype(np.int64))
-            sums = np.array([float(np.sum(each)) for each in values])
-            counts = np.array([float(len(each)) for each in values])
+            sums = np.array([float(np.sum(of_request)) for of_request in values])
+            counts = np.array([float(len(of_request)) for of_request in values])
             latencies[latency] = LatencyValues(sums, counts, within, distribution)
         failed = (~requests.ok).astype(float)
         return RunRequests(failed, np.ones(len(requests)), latencies, *self._ended(requests))
@@ -174,4 +177,4 @@ class ToolRun(ComparedRun):
             "output_throughput": requests.output,
             "total_throughput": requests.output + np.where(requests.ok, requests.input, 0.0),
         }
-        return EndedRequests(waits_s, {name: each[order] for name, each in counts.items()}), in_flight
+        return EndedRequests(waits_s, {name: column[order] for name, column in counts.items()}), in_flight

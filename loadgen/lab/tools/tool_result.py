@@ -71,14 +71,14 @@ class ToolRequests:
             return np.array(flat.get(name) or (), dtype=float)
 
         try:
-            gaps = [1000 * np.array(each, dtype=float) for each in flat["itls"]]
+            gaps = [1000 * np.array(item, dtype=float) for item in flat["itls"]]
             ttft, output, inputs, start_s = map(column, ("ttfts", "output_lens", "input_lens", "start_times"))
             ttft, e2el = 1000 * ttft, 1000 * column("latencies")
             errors = flat.get("errors") or [""] * len(ttft)
             ok = np.array([not error for error in errors]) & (output > 0)
-            e2el = e2el if e2el.size else ttft + np.array([each.sum() for each in gaps])
+            e2el = e2el if e2el.size else ttft + np.array([item.sum() for item in gaps])
             inputs = inputs if inputs.size else np.zeros(len(ttft))
-            ttft, e2el = (np.where(ok, each, np.nan) for each in (ttft, e2el))
+            ttft, e2el = (np.where(ok, item, np.nan) for item in (ttft, e2el))
             tpot = np.where(output > 1, (e2el - ttft) / np.maximum(output - 1, 1), np.nan)
             outputs, starts = np.where(ok, output, 0.0), start_s if start_s.size else None
             return cls(ok, ttft, tpot, e2el, gaps, gap, inputs, outputs, starts)
@@ -99,7 +99,7 @@ class ToolRequests:
         if latency == self.gap:
             return [gaps if ok else gaps[:0] for gaps, ok in zip(self.gaps, self.ok, strict=True)]
         column: Floats = getattr(self, latency)
-        return [column[i : i + 1] if known else column[:0] for i, known in enumerate(~np.isnan(column))]
+        return [column[i : i + 1] if has_value else column[:0] for i, has_value in enumerate(~np.isnan(column))]
 
     @property
     def latencies(self) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ class ToolResult:
     def flat(self) -> Mapping[str, Any]:
         """Its values, by the names of `vllm bench serve`."""
         names = {name: TO_VLLM.get(name, name.replace("_e2e_latency_ms", "_e2el_ms")) for name in self.published.data}
-        return {name: self.published.data[given] for given, name in names.items()}
+        return {name: self.published.data[key] for key, name in names.items()}
 
     @property
     def gap(self) -> str:
@@ -188,10 +188,10 @@ def read(path: str) -> list[ToolResult]:
     except UnicodeDecodeError:
         return []
     try:
-        found = results(path, text)
+        published = results(path, text)
     except (BadInput, json.JSONDecodeError):
         return []
-    if not all(each.data and "loadgen" not in each.data for each in found):
+    if not all(result.data and "loadgen" not in result.data for result in published):
         return []
-    alone = len(found) == 1
-    return [ToolResult(path if alone else f"{path}: line {each.place.line}", each) for each in found]
+    alone = len(published) == 1
+    return [ToolResult(path if alone else f"{path}: line {result.place.line}", result) for result in published]

@@ -27,28 +27,30 @@ def _without_block(study: PublishedStudy, table: Table, row: Row, total: Quantit
     """A throughput that no block has; a contradiction where the block that it should be of is known."""
     says, why = f"total {total.text} tok/s", f"no block on this page has it; it is in the row {row.name}"
     base = row.cells[table.baseline] if table is study.comparison and table.baseline is not None else None
-    others = [arm for cell in row.cells if cell is not base for arm in study.showing(cell.get("total_per_s"))]
-    is_baselines = base is not None and base.get("total_per_s") is total and any(arm.stage for arm in others)
+    measured = [arm for cell in row.cells if cell is not base for arm in study.showing(cell.get("total_per_s"))]
+    is_baselines = base is not None and base.get("total_per_s") is total and any(arm.stage for arm in measured)
     if not is_baselines or not study.tried or not study.tried[0].total:
         return study.note(total.at, "cell", says, why)
     first = study.tried[0]
     line = first.result.where("total_per_s").line
     why += f"; the baseline's block, at line {line}, has {first.total}"
-    gained = next((found for cell in row.cells for each in cell.quantities[:1] if (found := each.change)), None)
-    ratio = others[0].total / first.total
+    gained = next(
+        (printed for cell in row.cells for quantity in cell.quantities[:1] if (printed := quantity.change)), None
+    )
+    ratio = measured[0].total / first.total
     if gained and gained.ratio.differs(ratio):
         why += f", so that {gained.text} is {change(ratio.value)}"
     return study.finding(total.at, "cell", says, str(first.total), why)
 
 
 def _beside(study: PublishedStudy, quantity: Quantity, results: list[Published]) -> Findings:
-    known = [result for result in results if quantity.name in result.numbers]
-    numbers = [result[quantity.name] for result in known]
+    printing = [result for result in results if quantity.name in result.numbers]
+    numbers = [result[quantity.name] for result in printing]
     agrees = any(number.agrees(quantity.number) for number in numbers)
-    if not known or any(number.value == quantity.number.value for number in numbers):
+    if not printing or any(number.value == quantity.number.value for number in numbers):
         return
     says, should_be = f"{title(quantity.name)} {quantity.text}", str(numbers[0])
-    line = known[0].where(quantity.name).line
+    line = printing[0].where(quantity.name).line
     if agrees:
         why = f"the block at line {line} prints {should_be}: digits were lost"
         yield Finding(study.page.place(quantity.at), "cell", says, should_be, why, note=True)
@@ -65,28 +67,28 @@ def percents(study: PublishedStudy) -> Findings:
         for quantity in cell.quantities:
             before = base.get(quantity.name)
             if quantity.change is not None and before is not None:
-                asked = study, quantity, before, quantity.change, row.name
-                if found := _wrong(*asked) or _of_tokens(*asked):
-                    yield found
+                change_of = study, quantity, before, quantity.change, row.name
+                if finding := _wrong(*change_of) or _of_tokens(*change_of):
+                    yield finding
 
 
 def _wrong(study: PublishedStudy, after: Quantity, before: Quantity, printed: Change, row: str) -> Finding | None:
     is_latency = after.is_latency
     ratio = before.whole / after.whole if printed.is_speedup and is_latency else after.whole / before.whole
-    said = f"{_said(after)} / {_said(before)}"
+    quotient = f"{_said(after)} / {_said(before)}"
     if printed.per_device:
         widths = [arms[0].width for arms in (study.showing(after), study.showing(before)) if arms]
         if len(widths) < 2:
             return None
         ratio *= widths[1] / widths[0]
-        said = f"({_said(after)} / {widths[0]}) / ({_said(before)} / {widths[1]})"
+        quotient = f"({_said(after)} / {widths[0]}) / ({_said(before)} / {widths[1]})"
     if not printed.ratio.differs(ratio):
         return None
     if printed.is_speedup:
-        said = f"{_said(before)} / {_said(after)}" if is_latency else said
-        why, should_be = f"{row}: {said} = {plain(ratio.value)}", f"{plain(ratio.value)}x"
+        quotient = f"{_said(before)} / {_said(after)}" if is_latency else quotient
+        why, should_be = f"{row}: {quotient} = {plain(ratio.value)}", f"{plain(ratio.value)}x"
     else:
-        why, should_be = f"{row}: {said} - 1 = {change(ratio.value)}", change(ratio.value)
+        why, should_be = f"{row}: {quotient} - 1 = {change(ratio.value)}", change(ratio.value)
     inverse = before.whole / after.whole
     if abs(2 - printed.ratio.value - inverse.value) <= printed.ratio.high - printed.ratio.value:
         why += f"; {printed.text} is the inverse ratio, {_said(before)} / {_said(after)} - 1, with another sign"
@@ -121,10 +123,10 @@ def success_rates(study: PublishedStudy) -> Findings:
         if printed is None or not arms:
             continue
         ok = arms[0].result["ok"]
-        asked = max((count.value for arm in groups[arms[0].workload] if (count := arm.result["ok"])), default=0)
-        share = ok * 100 / asked
+        requests = max((count.value for arm in groups[arms[0].workload] if (count := arm.result["ok"])), default=0)
+        share = ok * 100 / requests
         if printed.number.differs(share):
-            why = f"{row.name}: {ok} / {plain(asked)} = {share} %"
+            why = f"{row.name}: {ok} / {plain(requests)} = {share} %"
             yield study.finding(printed.at, "success-rate", f"{printed.text} %", f"{share} %", why)
 
 
@@ -140,11 +142,11 @@ def latencies(study: PublishedStudy) -> Findings:
 def _fits(study: PublishedStudy, row: Row, quantity: Quantity, before: Quantity | None, arm: PublishedArm) -> Findings:
     ok, cap, duration = (arm.result[name] for name in ("ok", "cap", "duration_s"))
     most = duration * cap / ok
-    said, line, should_be = f"{row.name}: {ok} requests in {duration} s", arm.result.place.line, f"{most} s"
+    work, line, should_be = f"{row.name}: {ok} requests in {duration} s", arm.result.place.line, f"{most} s"
     if quantity.number.above(most):
-        why, should_be = f"{said}, {cap} at once, leave {most} s for each (line {line})", f"at most {should_be}"
+        why, should_be = f"{work}, {cap} at once, leave {most} s for each (line {line})", f"at most {should_be}"
     elif cap.value == 1 and not arm.result.over_guidellm and (most * (1 - MAX_CLIENT_SHARE)).above(quantity.number):
-        why = f"{said}, one after the other, are {most} s for each (line {line})"
+        why = f"{work}, one after the other, are {most} s for each (line {line})"
         if before is not None and quantity.change is not None and quantity.change.is_speedup:
             why += f"; {quantity.change.text} is {plain(before.number.value / most.value)}x"
     else:

@@ -98,13 +98,13 @@ def is_misnamed(result: Published) -> bool:
 def untried(study: PublishedStudy) -> Findings:
     """What is said not to work, or to bring nothing, was tried: there is a command or a result."""
     page = study.page
-    within = [*(each.at for each in page.commands), *(each.at for each in page.results)]
-    for found in UNAVAILABLE.finditer(page.prose):
-        section = page.section(found.start())
-        shown = [each.engine for each in page.commands if each.at in section]
-        if found[1] in TABLES and found[1] not in shown:
+    within = [*(item.at for item in page.commands), *(item.at for item in page.results)]
+    for statement in UNAVAILABLE.finditer(page.prose):
+        section = page.section(statement.start())
+        shown = [item.engine for item in page.commands if item.at in section]
+        if statement[1] in TABLES and statement[1] not in shown:
             why = "its section shows no command of it"
-            yield study.note(found.start(), "untried", found[0], why, f"untried {found[1]}")
+            yield study.note(statement.start(), "untried", statement[0], why, f"untried {statement[1]}")
     for row in study.summary.rows:
         stages = study.stages_of(row)
         if stages and not any(at in stage for stage in stages for at in within):
@@ -137,10 +137,10 @@ def decoding(study: PublishedStudy) -> Findings:
         if line["turn"] is None or not ratio > 0 or not any(map(is_misnamed, pair)):
             continue
         printed = float(line["times"])
-        said = printed if line["turn"] == "reduced" else 1 / printed
-        if max(said / ratio, ratio / said) > MIN_TIMES_OFF:
+        speed_up = printed if line["turn"] == "reduced" else 1 / printed
+        if max(speed_up / ratio, ratio / speed_up) > MIN_TIMES_OFF:
             why = f"(E2EL - TTFT) / (tokens - 1) is {times[0]} ms for {line['a']}, "
             why += f"{times[1]} for {line['b']}: the printed TPOT is no time between tokens"
-            says, weight = f"TPOT {line['turn']}, {line['times']}x", max(said, 1 / said)
+            says, weight = f"TPOT {line['turn']}, {line['times']}x", max(speed_up, 1 / speed_up)
             should_be = f"{plain(ratio)}x faster" if ratio >= 1 else f"{plain(1 / ratio)}x slower"
             yield study.finding(line.start("times"), "summary-line", says, should_be, why, "decoding", weight)

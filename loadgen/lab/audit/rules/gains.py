@@ -49,21 +49,21 @@ def printed_change(row: Row) -> Change | None:
 
 def of_stages(study: PublishedStudy, row: Row) -> tuple[PublishedArm, PublishedArm] | None:
     """The best arm of the stages that a row is about, and the best before it that is of none of them."""
-    own = study.stages_of(row)
-    best = study.best([arm for arm in study.tried if arm.stage in own])
+    stages = study.stages_of(row)
+    best = study.best([arm for arm in study.tried if arm.stage in stages])
     if best is None:
         return None
-    before = [arm for arm in study.tried if arm.stage not in own and arm.result.at < best.stage.begin]
+    before = [arm for arm in study.tried if arm.stage not in stages and arm.result.at < best.stage.begin]
     incumbent = study.best(before) or next(iter(study.tried), None)
     return (best, incumbent) if incumbent else None
 
 
 def _checked(study: PublishedStudy, row: Row, printed: Change, best: PublishedArm, incumbent: PublishedArm) -> Findings:
-    found, before = study.whole(best), study.whole(incumbent)
-    ratio = found / before
+    after, before = study.whole(best), study.whole(incumbent)
+    ratio = after / before
     if not ratio:
         return
-    if any(printed.ratio.agrees(other) for other in _readings(study, best, incumbent, ratio)):
+    if any(printed.ratio.agrees(reading) for reading in _readings(study, best, incumbent, ratio)):
         yield from _multiplied(study, row, printed, best, incumbent)
         return
     why = f"{row.name}: {_said(study, best)} / {_said(study, incumbent)} - 1 = {change(ratio.value)}"
@@ -71,7 +71,7 @@ def _checked(study: PublishedStudy, row: Row, printed: Change, best: PublishedAr
     if study.of_latency:
         ratio = _latencies(best, incumbent) or ratio
         why = f"{row.name}: the mean time of a request is {_time(incumbent)} s before and {_time(best)} s after"
-    elif printed.ratio.agrees(found / start):
+    elif printed.ratio.agrees(after / start):
         why += f", over the best so far ({incumbent.label}); {printed.text} is over the first arm's {start}"
     # A change is over the first arm where rows of the summary print a baseline.
     readings = _readings(study, best, study.tried[0], UNKNOWN)
@@ -81,7 +81,7 @@ def _checked(study: PublishedStudy, row: Row, printed: Change, best: PublishedAr
     should_be, weight = change(ratio.value), off(printed.ratio, ratio)
     place, rule, cause = study.page.place(printed.at), "gain", "own baseline" if has_baseline else ""
     for wrong in misprints(study):
-        if any(printed.ratio.agrees(each) for each in (wrong / before, found / wrong)):
+        if any(printed.ratio.agrees(misreading) for misreading in (wrong / before, after / wrong)):
             rule, cause = "result-line", misprint(wrong)
     yield Finding(place, rule, printed.text, should_be, why, has_baseline, cause=cause, weight=weight)
 
@@ -91,9 +91,10 @@ def _multiplied(
 ) -> Findings:
     """A gain that is one of several servers, where one was measured, and that the row does not call so."""
     times = study.replicas(best), study.replicas(incumbent)
-    one = best.total / incumbent.total
-    if times[0] > times[1] and not study.per_device and printed.ratio.differs(one):
-        why = f"{row.name}: {_said(study, best)} against {_said(study, incumbent)}; one server is {change(one.value)}"
+    per_server = best.total / incumbent.total
+    if times[0] > times[1] and not study.per_device and printed.ratio.differs(per_server):
+        why = f"{row.name}: {_said(study, best)} against {_said(study, incumbent)}; "
+        why += f"one server is {change(per_server.value)}"
         yield study.note(printed.at, "extrapolated", printed.text, why, "replicas", best.total.value)
 
 
@@ -142,7 +143,7 @@ def _engines(study: PublishedStudy, stage: Section) -> set[str]:
 
 def numbers(study: PublishedStudy) -> Findings:
     """Stages that are numbered have every number."""
-    numbered = [(int(found[1]), stage) for stage in study.stages if (found := NUMBERED.match(stage.title))]
+    numbered = [(int(match[1]), stage) for stage in study.stages if (match := NUMBERED.match(stage.title))]
     for (before, _), (number, stage) in pairwise(numbered):
         if number > before + 1:
             why = f"stage {number} follows stage {before}: what was tried between them is not on the page"
@@ -168,14 +169,14 @@ def references(study: PublishedStudy) -> Findings:
     for line in SUMMARY.finditer(study.page.prose):
         winner, loser = (line["a"], line["b"]) if line["first"] == line["a"] else (line["b"], line["a"])
         arms = {arm.label: arm for arm in study.tried if line.start() in arm.stage}
-        best, other = arms.get(winner), arms.get(loser)
-        if line["way"] != "faster" or best is None or other is None:
+        best, loser_arm = arms.get(winner), arms.get(loser)
+        if line["way"] != "faster" or best is None or loser_arm is None:
             continue
-        others = (arm for arm in arms.values() if not arm.same_server(best))
-        rival = study.best(study.before(best.stage)) or study.best(others)
+        rivals = (arm for arm in arms.values() if not arm.same_server(best))
+        rival = study.best(study.before(best.stage)) or study.best(rivals)
         if rival is None or rival.same_server(best) or rival.total.above(best.total):
             continue
-        excess, ratio = rival.total / other.total, best.total / rival.total
+        excess, ratio = rival.total / loser_arm.total, best.total / rival.total
         if excess.above(1) and ratio:
             why = f"{loser} was not the best so far: {rival.name} had {rival.total} tok/s"
             says, place = f"{line['share']}%", study.page.place(line.start("share"))
@@ -183,8 +184,8 @@ def references(study: PublishedStudy) -> Findings:
 
 
 def _time(arm: PublishedArm) -> str:
-    found = arm.result.latency_s()
-    return f"{found.value:.2f}" if found else "n/a"
+    latency = arm.result.latency_s()
+    return f"{latency.value:.2f}" if latency else "n/a"
 
 
 def _said(study: PublishedStudy, arm: PublishedArm) -> str:
@@ -196,8 +197,8 @@ def noise(study: PublishedStudy) -> Findings:
     """A gain of one run over one run is more than runs that are alike differ by."""
     sets = alike(study)
     rates = [[arm.result.tokens_per_second().value for arm in arms] for arms in sets]
-    values = [[math.log(rate) for rate in each if rate > 0] for each in rates]
-    within = Noise.pooled([Noise.of_replicates(np.array(each)) for each in values if each])
+    values = [[math.log(rate) for rate in set_rates if rate > 0] for set_rates in rates]
+    within = Noise.pooled([Noise.of_replicates(np.array(set_rates)) for set_rates in values if set_rates])
     if study.repeated:
         return
     if within is None or within.df < MIN_DF:
@@ -206,7 +207,7 @@ def noise(study: PublishedStudy) -> Findings:
     kinds_of = "one treatment" if len(values) == 1 else f"{len(values)} treatments"
     least = math.exp(student_t.two_sided_quantile(1 - CONFIDENCE, within.df) * within.sd * math.sqrt(2))
     for row, base, cell in study.pairs():
-        before, after = (study.showing(found.get("total_per_s")) for found in (base, cell))
+        before, after = (study.showing(part.get("total_per_s")) for part in (base, cell))
         if not before or not after or not any(arm.stage for arm in before + after):
             continue
         total = cell.get("total_per_s")
@@ -232,11 +233,11 @@ def _unknown(study: PublishedStudy) -> Findings:
 
 def alike(study: PublishedStudy) -> list[list[PublishedArm]]:
     """Arms of the stages whose commands differ in nothing that binds, two or more of each kind; no run twice."""
-    known = [arm for arm in study.tried if arm.command and arm.result["ok"]]
-    return [kind for kind in kinds(known, _is_like) if len(kind) > 1]
+    measured = [arm for arm in study.tried if arm.command and arm.result["ok"]]
+    return [kind for kind in kinds(measured, _is_like) if len(kind) > 1]
 
 
 def _is_like(first: PublishedArm, second: PublishedArm) -> bool:
     limit = first.result["cap"] or first.result["peak_in_flight"]
-    one, other = (arm.command.binding(limit.value) for arm in (first, second))
-    return bool(limit) and first.same_work(second) and one.same_as(other)
+    left, right = (arm.command.binding(limit.value) for arm in (first, second))
+    return bool(limit) and first.same_work(second) and left.same_as(right)

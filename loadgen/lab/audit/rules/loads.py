@@ -27,19 +27,19 @@ def asked(study: PublishedStudy) -> Findings:
             if lengths is None:
                 continue
             workload = study.workload(arm)
-            each = workload.output_tokens if workload and workload.fits(arm.result) else None
-            tokens, others = arm.result["output_tokens"], first.result["output_tokens"]
-            excess = abs((tokens / others).value - 1)
-            if each is not None and lengths[1] < each * (1 - MAX_MISSING):
-                share = lengths[1] / each
-                should_be, off = plain(ok.value * each), 1 - share
-                why = f"{100 * share:.1f} % of {ok} x {each}: replies ended early, and arms did not do the same work"
-            elif each is None and first.result["ok"] == ok and excess > MAX_MISSING:
+            length = workload.output_tokens if workload and workload.fits(arm.result) else None
+            tokens, first_tokens = arm.result["output_tokens"], first.result["output_tokens"]
+            excess = abs((tokens / first_tokens).value - 1)
+            if length is not None and lengths[1] < length * (1 - MAX_MISSING):
+                share = lengths[1] / length
+                should_be, off = plain(ok.value * length), 1 - share
+                why = f"{100 * share:.1f} % of {ok} x {length}: replies ended early, and arms did not do the same work"
+            elif length is None and first.result["ok"] == ok and excess > MAX_MISSING:
                 should_be, off, why = "", excess, "not the same work as in other arms"
             else:
                 continue
-            if tokens.value != others.value and others:
-                why += f"; {others} at line {first.result.where('output_tokens').line}"
+            if tokens.value != first_tokens.value and first_tokens:
+                why += f"; {first_tokens} at line {first.result.where('output_tokens').line}"
             place, says = arm.result.where("output_tokens"), f"{tokens} output tokens"
             yield Finding(place, "work", says, should_be, why, True, "replies", off)
 
@@ -47,7 +47,7 @@ def asked(study: PublishedStudy) -> Findings:
 def rate_limited(study: PublishedStudy) -> Findings:
     """A throughput shows what a server can do, and not what it was sent."""
     for row, base, cell in study.pairs():
-        arms = [arm for each in (base, cell) for arm in study.showing(each.get("total_per_s"))[:1]]
+        arms = [arm for part in (base, cell) for arm in study.showing(part.get("total_per_s"))[:1]]
         offered = []
         for arm in arms:
             rate, sending, duration, latency = _sending(study, arm)
@@ -56,7 +56,7 @@ def rate_limited(study: PublishedStudy) -> Findings:
                 offered.append(rate)
         if not offered or len(arms) < 2:
             continue
-        change = next((q.change for each in row.cells if (q := each.get("total_per_s")) and q.change), None)
+        change = next((q.change for part in row.cells if (q := part.get("total_per_s")) and q.change), None)
         which = "both servers were" if len(offered) == 2 else "one of the servers was"
         run_time, ok = arms[-1].result["duration_s"], arms[-1].result["ok"]
         why = (
@@ -76,16 +76,16 @@ def _sending(study: PublishedStudy, arm: PublishedArm) -> tuple[float, float, fl
 
 def unsteady(study: PublishedStudy) -> Findings:
     """A ratio of two servers is of two that keep up with their requests: else it depends on the length of the run."""
-    told: list[PublishedArm] = []
+    reported: list[PublishedArm] = []
     for row, base, cell in study.pairs():
         change = next((q.change for q in cell.quantities if q.change), None)
         behind = [(arm, why) for arm in study.compared(row, base, cell) if (why := _behind(study, arm))]
         for _, why in behind[:1]:
             at, says = (change.at, change.text) if change else (row.at, row.name)
             yield study.note(at, "unsteady", says, f"{row.name}: {why}", "unsteady", 1)
-        told += [arm for arm, _ in behind]
+        reported += [arm for arm, _ in behind]
     for arm in study.tried:
-        if not any(arm.result.same_run(other.result) for other in told) and (why := _behind(study, arm)):
+        if not any(arm.result.same_run(earlier.result) for earlier in reported) and (why := _behind(study, arm)):
             yield Finding(arm.result.where("requests_per_s"), "unsteady", arm.name, "", why, True, "unsteady")
 
 
@@ -117,12 +117,12 @@ def failures(study: PublishedStudy) -> Findings:
     short: set[float] = set()
     whole: list[tuple[PublishedArm, float]] = []
     for arms in _alike(study):
-        known = [(arm, ok.value) for arm in arms if (ok := arm.result["ok"])]
-        most = max((succeeded for _, succeeded in known), default=0)
-        for arm, succeeded in known:
+        succeeding = [(arm, ok.value) for arm in arms if (ok := arm.result["ok"])]
+        most = max((succeeded for _, succeeded in succeeding), default=0)
+        for arm, succeeded in succeeding:
             workload, failed = study.workload(arm), arm.result["failed"]
-            asked = workload.requests or 0 if workload else 0
-            sent = max(most, asked, succeeded + (failed.value if failed else 0))
+            announced_requests = workload.requests or 0 if workload else 0
+            sent = max(most, announced_requests, succeeded + (failed.value if failed else 0))
             if succeeded < sent:
                 short.add(succeeded)
                 yield _failed(study, arm, succeeded, sent)
@@ -137,8 +137,8 @@ def failures(study: PublishedStudy) -> Findings:
 
 def _failed(study: PublishedStudy, arm: PublishedArm, ok: float, sent: float) -> Finding:
     why = f"{plain(ok)} / {plain(sent)} = {100 * ok / sent:.1f} % of the requests succeeded"
-    whole = [each for each in study.tried if each.result["ok"].value == sent]
-    prompts = [each.result.per_request() for each in (arm, *whole[:1])]
+    whole = [candidate for candidate in study.tried if candidate.result["ok"].value == sent]
+    prompts = [candidate.result.per_request() for candidate in (arm, *whole[:1])]
     if len(prompts) == 2 and prompts[0] and prompts[1] and abs(prompts[0][0] / prompts[1][0] - 1) > MAX_LENGTH_CHANGE:
         why += f", with {prompts[0][0]:.1f} input tokens each against {prompts[1][0]:.1f}: other prompts, no speed-up"
     says, weight = f"{plain(ok)} requests", 1 - ok / sent
@@ -168,9 +168,15 @@ def clients(study: PublishedStudy) -> Findings:
 
 
 def _other_model(study: PublishedStudy, client: ClientCommand, command: ServingCommand) -> Findings:
-    asked, served = client.model.removeprefix("./"), command.served_name.removeprefix("./")
-    name = asked.rpartition("/")[2]
-    if served and asked and command.engine not in ASK_ANY and served not in (asked, name) and akin(command.name, name):
+    requested, served = client.model.removeprefix("./"), command.served_name.removeprefix("./")
+    name = requested.rpartition("/")[2]
+    if (
+        served
+        and requested
+        and command.engine not in ASK_ANY
+        and served not in (requested, name)
+        and akin(command.name, name)
+    ):
         line = study.page.place(client.at).line
-        why = f"the client at line {line} asks for {asked}, and this server has {served}: its requests are refused"
-        yield Finding(study.page.place(command.at), "client", served, asked, why, True, "model")
+        why = f"the client at line {line} asks for {requested}, and this server has {served}: its requests are refused"
+        yield Finding(study.page.place(command.at), "client", served, requested, why, True, "model")

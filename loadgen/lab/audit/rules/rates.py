@@ -60,29 +60,29 @@ def in_flight(result: Published) -> Findings:
     if not e2el:
         yield from _from_parts(result, rate, limit)
         return
-    found, mean = rate * e2el / 1000, result["mean_in_flight"]
-    why = f"{rate} req/s x {e2el / 1000} s = {found} in flight on average (Little)"
-    if found.above(limit):
+    computed, mean = rate * e2el / 1000, result["mean_in_flight"]
+    why = f"{rate} req/s x {e2el / 1000} s = {computed} in flight on average (Little)"
+    if computed.above(limit):
         should_be = f"at most {plain(1000 * limit.value / rate.value)} ms"
         yield Finding(result.where("mean_e2el_ms"), "in-flight", f"mean E2EL {e2el} ms", should_be, why)
-    if mean.differs(found) and abs(mean.value - found.value) > _IDENTITY * found.value:
+    if mean.differs(computed) and abs(mean.value - computed.value) > _IDENTITY * computed.value:
         says = f"{mean} in flight on average"
-        yield Finding(result.where("mean_in_flight"), "in-flight", says, str(found), why)
+        yield Finding(result.where("mean_in_flight"), "in-flight", says, str(computed), why)
 
 
 def _from_parts(result: Published, rate: Number, limit: Number) -> Findings:
     """Where E2EL was not published: TTFT and TPOT times the gaps of a reply of mean length."""
     ttft, tpot, gaps = result["mean_ttft_ms"], result["mean_tpot_ms"], result.mean_reply - 1
-    found = rate * (ttft + tpot * gaps) / 1000
-    if gaps.low <= 0 or not found.above(limit):
+    in_flight = rate * (ttft + tpot * gaps) / 1000
+    if gaps.low <= 0 or not in_flight.above(limit):
         return
-    sum_of = f"{rate} req/s x ({ttft} + {tpot} x {gaps}) ms = {found} in flight on average (Little)"
+    sum_of = f"{rate} req/s x ({ttft} + {tpot} x {gaps}) ms = {in_flight} in flight on average (Little)"
     says, place = f"mean TPOT {tpot} ms", result.where("mean_tpot_ms")
     if result.reply:
         yield Finding(place, "in-flight", says, "", f"{sum_of}, and no more than {limit} were")
     else:
         why = f"{sum_of} of {limit}: a mean over replies is dominated by short replies and does not match a mean length"
-        yield Finding(place, "in-flight", says, "", why, True, "lengths", off(found, limit))
+        yield Finding(place, "in-flight", says, "", why, True, "lengths", off(in_flight, limit))
 
 
 def verdict(result: Published) -> Findings:

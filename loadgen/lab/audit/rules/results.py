@@ -57,9 +57,9 @@ def _entries(study: PublishedStudy) -> list[re.Match[str]]:
 def _order(study: PublishedStudy, left: re.Match[str], right: re.Match[str], sign: str) -> Findings:
     first, second = _all_servers(left), _all_servers(right)
     if (sign == ">" and second.above(first)) or (sign == "<" and first.above(second)):
-        one, other = left[1].rpartition(":")[2].strip(), right[1].strip()
-        why = f"{one} has {first} and {other} {second} {left[4]}"
-        yield study.finding(left.start(), "result-line", f"{one} {sign} {other}", "", why)
+        left_name, right_name = left[1].rpartition(":")[2].strip(), right[1].strip()
+        why = f"{left_name} has {first} and {right_name} {second} {left[4]}"
+        yield study.finding(left.start(), "result-line", f"{left_name} {sign} {right_name}", "", why)
 
 
 def _all_servers(entry: re.Match[str]) -> Number:
@@ -101,17 +101,17 @@ def _shows(study: PublishedStudy, arm: PublishedArm, printed: Number) -> bool:
 def summaries(study: PublishedStudy) -> Findings:
     """ "A is faster by d tok/s (p %); Mean TPOT reduced by e ms (q %)": differences, shares, and whether it was."""
     for line in SUMMARY.finditer(study.page.prose):
-        said = line.groupdict()
-        x, y = Number.printed(said["x"]), Number.printed(said["y"])
-        first, second = (x, y) if said["first"] == said["a"] else (y, x)
-        sign = -1 if said["way"] == "slower" else 1
+        texts = line.groupdict()
+        x, y = Number.printed(texts["x"]), Number.printed(texts["y"])
+        first, second = (x, y) if texts["first"] == texts["a"] else (y, x)
+        sign = -1 if texts["way"] == "slower" else 1
         yield from _claim(study, line, "gap", (first - second) * sign, " tok/s")
         yield from _claim(study, line, "share", (first / second - 1) * (100 * sign), " %")
         yield from _of_tokens(study, line, first, second)
-        if said["turn"] is None:
+        if texts["turn"] is None:
             continue
-        tx, ty = Number.printed(said["tx"]), Number.printed(said["ty"])
-        sign = 1 if said["turn"] == "reduced" else -1
+        tx, ty = Number.printed(texts["tx"]), Number.printed(texts["ty"])
+        sign = 1 if texts["turn"] == "reduced" else -1
         yield from _claim(study, line, "tgap", (ty - tx) * sign, " ms")
         yield from _claim(study, line, "tshare", (ty - tx) / ty * (100 * sign), " %")
         yield from _reversed(study, line, x, y)
@@ -119,14 +119,14 @@ def summaries(study: PublishedStudy) -> Findings:
 
 def _of_tokens(study: PublishedStudy, line: re.Match[str], first: Number, second: Number) -> Findings:
     """The same share from tokens and durations, where the two throughputs are of blocks and one is no such rate."""
-    one, other = (_of_total(study, total, Published.tokens_per_second) for total in (first, second))
-    ratio = one / other
-    if first.agrees(one) and second.agrees(other):
+    first_rate, second_rate = (_of_total(study, total, Published.tokens_per_second) for total in (first, second))
+    ratio = first_rate / second_rate
+    if first.agrees(first_rate) and second.agrees(second_rate):
         return
     share = (ratio - 1) * (-100 if line["way"] == "slower" else 100)
     wrong = abs(Number.printed(line["share"]).value - share.value) / 100
     if wrong > 2 * RATE_ERROR * ratio.value:
-        why = f"tokens / duration are {one} and {other} tok/s"
+        why = f"tokens / duration are {first_rate} and {second_rate} tok/s"
         says, should_be = f"{line['share']} %", f"{share} %"
         yield study.finding(line.start("share"), "percent-of-rates", says, should_be, why, "rates", wrong)
 
@@ -147,9 +147,11 @@ def _claim(study: PublishedStudy, line: re.Match[str], group: str, expected: Num
 
 def _reversed(study: PublishedStudy, line: re.Match[str], x: Number, y: Number) -> Findings:
     """Whether latencies tell of decoding what the line tells of TPOT."""
-    one, other = (_of_total(study, total, Published.decode_ms) for total in (x, y))
-    ratio = (one / other).value
+    first_ms, second_ms = (_of_total(study, total, Published.decode_ms) for total in (x, y))
+    ratio = (first_ms / second_ms).value
     if ratio > MIN_OPPOSITE_FACTOR if line["turn"] == "reduced" else ratio < 1 / MIN_OPPOSITE_FACTOR:
-        why = f"(E2EL - TTFT) / (tokens - 1) is {one} ms for {line['a']}, {other} for {line['b']}: the opposite"
+        why = (
+            f"(E2EL - TTFT) / (tokens - 1) is {first_ms} ms for {line['a']}, {second_ms} for {line['b']}: the opposite"
+        )
         says, weight = f"TPOT {line['turn']} by {line['tshare']} %", 10 + abs(ratio - 1)
         yield study.finding(line.start("tgap"), "summary-line", says, change(ratio), why, "decoding", weight)

@@ -97,14 +97,14 @@ def itl(result: Published) -> Findings:
     if not mean or result["output_tokens"].value < 2 * max(result["ok"].value, 1):
         return  # no reply has two tokens
     decode = result.decode_ms()
-    said, where = f"mean ITL {mean} ms", result.where("mean_itl_ms")
+    says, where = f"mean ITL {mean} ms", result.where("mean_itl_ms")
     if mean.value <= 0:
-        each = f" of a reply of {result.mean_reply}" if result.mean_reply else ""
-        why = f"no gap was seen between the tokens{each}"
-        yield Finding(where, "itl-zero", said, f"{decode} ms" if decode else "n/a", why, cause="unseen")
+        reply_text = f" of a reply of {result.mean_reply}" if result.mean_reply else ""
+        why = f"no gap was seen between the tokens{reply_text}"
+        yield Finding(where, "itl-zero", says, f"{decode} ms" if decode else "n/a", why, cause="unseen")
     elif decode.low > MAX_ITL_FACTOR * mean.high:
         why = f"(E2EL - TTFT) / (tokens - 1) = {decode} ms from a token to the next: most tokens were not seen"
-        yield Finding(where, "itl", said, f"{decode} ms", why, cause="unseen", weight=decode.value / mean.value)
+        yield Finding(where, "itl", says, f"{decode} ms", why, cause="unseen", weight=decode.value / mean.value)
     elif median.high * MIN_COALESCED_FACTOR < mean.low:
         why = f"half of the gaps are below a {MIN_COALESCED_FACTOR}th of the mean, {mean} ms: events came in bundles"
         yield Finding(result.where("median_itl_ms"), "itl-coalesced", f"median ITL {median} ms", "", why)

@@ -18,42 +18,42 @@ DEFAULTS = ("default", "without any optimization", "no optimization", "out of th
 
 def recommended(study: PublishedStudy) -> Findings:
     """What is recommended was measured on the workload by which it was chosen, and is the best of what was measured."""
-    for other in study.proposed:
-        if study.tried and not study.has_run(other):
-            why = f"no result on the page is of {other.name}"
-            yield study.finding(other.at, "recommended", f"`{other.text}`", "", why, weight=3)
+    for proposal in study.proposed:
+        if study.tried and not study.has_run(proposal):
+            why = f"no result on the page is of {proposal.name}"
+            yield study.finding(proposal.at, "recommended", f"`{proposal.text}`", "", why, weight=3)
     command = study.recommended
     tuned = [arm for arm in study.tried if arm.command]
     if command is None or not tuned:
         return
     at, says = command.at, f"`{command.text}`"
-    own = [arm for arm in tuned if _serves(command, arm)]
+    served = [arm for arm in tuned if _serves(command, arm)]
     beside = next(_beside(study, command), None)
     alike = [arm for arm in tuned if arm.command.engines & command.engines] or tuned
     near = beside or min(alike, key=lambda arm: len(arm.command.changes(command)))
-    if not own and beside is None and any(_serves(command, arm) for arm in study.arms):
+    if not served and beside is None and any(_serves(command, arm) for arm in study.arms):
         why = f"only other workloads were measured with it; the nearest of a stage is {_differs(study, near, command)}"
         yield study.note(at, "recommended", says, why + _below(study))
-    elif not own:
+    elif not served:
         of = f"the {near.total} tok/s beside it are those of" if beside else "the nearest is"
         why = f"no arm of any stage was started with this command: {of} {_differs(study, near, command)}"
         yield study.finding(at, "recommended", says, "", why, weight=2)
     elif beside is not None:
-        best = max(own, key=lambda arm: arm.total.value if arm.total else 0.0)
+        best = max(served, key=lambda arm: arm.total.value if arm.total else 0.0)
         why = f"it was measured with {best.total} tok/s (line {best.result.place.line}): "
         why += f"the {beside.total} tok/s beside it are those of {_differs(study, beside, command)}"
         yield study.finding(at, "recommended", says, "", why, weight=1)
     else:
-        yield from _not_best(study, command, own)
-    if own and not any(command.same_as(arm.command) for arm in own):
-        why = f"it was measured as {_differs(study, own[0], command)}: only how answers are read"
+        yield from _not_best(study, command, served)
+    if served and not any(command.same_as(arm.command) for arm in served):
+        why = f"it was measured as {_differs(study, served[0], command)}: only how answers are read"
         yield study.note(at, "recommended", says, why)
 
 
 def _serves(command: ServingCommand, arm: PublishedArm) -> bool:
     """Whether an arm's command differs from this one at most in how answers are read."""
-    own = arm.command
-    return bool(own.engines & command.engines) and own.changes(command).keys() <= set(INTERFACE)
+    served = arm.command
+    return bool(served.engines & command.engines) and served.changes(command).keys() <= set(INTERFACE)
 
 
 def _below(study: PublishedStudy) -> str:
@@ -86,9 +86,9 @@ def _differs(study: PublishedStudy, arm: PublishedArm, command: ServingCommand) 
     return f"{arm.settings} (line {line}), from which it differs: {'; '.join(changes)}"
 
 
-def _not_best(study: PublishedStudy, command: ServingCommand, own: list[PublishedArm]) -> Findings:
+def _not_best(study: PublishedStudy, command: ServingCommand, served: list[PublishedArm]) -> Findings:
     """Another arm of the stages was better by what the page judges by."""
-    best, chosen = study.best(study.tried), study.best(own)
+    best, chosen = study.best(study.tried), study.best(served)
     if best is None or chosen is None or study.repeated or not (gain := study.gain(best, chosen)).above(1):
         return
     unit = "requests each take less time" if study.of_latency else f"{best.total} against {chosen.total} tok/s"
@@ -101,22 +101,22 @@ def _not_best(study: PublishedStudy, command: ServingCommand, own: list[Publishe
 def baselines(study: PublishedStudy) -> Findings:
     """All numbers of the baseline are of one configuration, and of the one that it is called."""
     commands = [arm.command for _, base, _, _ in study.comparison.pairs() for arm in study.shown(base)[:1]]
-    known = [command for command in commands if command.text]
-    if not known:
+    printed = [command for command in commands if command.text]
+    if not printed:
         return
     for command in commands:
         if command and not command.text:
-            why = f"how the server of this row was started is not told; that of others is `{known[0].text}`"
+            why = f"how the server of this row was started is not told; that of others is `{printed[0].text}`"
             yield study.note(command.at, "baseline", "no parameters", why, "not told")
-    for other in known[1:]:
-        if not known[0].same_as(other):
-            line = study.page.place(known[0].at).line
-            why = f"other rows of the baseline are of `{known[0].text}` (line {line}): another server"
-            yield study.finding(other.at, "baseline", f"`{other.text}`", f"`{known[0].text}`", why)
+    for later in printed[1:]:
+        if not printed[0].same_as(later):
+            line = study.page.place(printed[0].at).line
+            why = f"other rows of the baseline are of `{printed[0].text}` (line {line}): another server"
+            yield study.finding(later.at, "baseline", f"`{later.text}`", f"`{printed[0].text}`", why)
             return
     table = study.comparison
     called = table.columns[table.baseline or 0]
-    settings = known[0].settings.items()
+    settings = printed[0].settings.items()
     changed = [setting_text(name, value) for name, value in settings if name not in (*INTERFACE, *WIDTHS)]
     if changed and any(word in called.lower() for word in DEFAULTS):
         yield study.note(table.at, "baseline", called, f"it was started with {', '.join(changed)}")
@@ -145,26 +145,26 @@ def combinations(study: PublishedStudy) -> Findings:
 
 def duplicates(study: PublishedStudy) -> Findings:
     """No run is published as two treatments."""
-    told: set[int] = set()
+    reported: set[int] = set()
     for first, second in itertools.combinations(study.tried, 2):
-        if id(second) in told or not first.result.same_run(second.result):
+        if id(second) in reported or not first.result.same_run(second.result):
             continue
         if first.same_server(second) and (first.stage == second.stage or study.is_reference(second)):
             continue
         if not first.command and not second.command and first.label == second.label:
             continue
-        told.add(id(second))
+        reported.add(id(second))
         why = f"every number is that of {first.name} ({first.where}): one run, published as two treatments"
         yield Finding(second.result.place, "duplicate", f"{second.name}: total {second.total} tok/s", "", why)
 
 
 def reprinted(study: PublishedStudy) -> Findings:
     """A result that is printed again, under another title, is not a second run."""
-    told: set[int] = set()
+    reported: set[int] = set()
     for first, second in itertools.combinations(study.arms, 2):
         is_again = first.name != second.name and first.result.same_run(second.result) and first.same_server(second)
-        if is_again and id(second) not in told and (first.stage == second.stage or study.is_reference(second)):
-            told.add(id(second))
+        if is_again and id(second) not in reported and (first.stage == second.stage or study.is_reference(second)):
+            reported.add(id(second))
             why = f"every number is that of {first.name} ({first.where}): one run, printed twice"
             yield second.note("reprinted", why, "reprinted")
 
@@ -174,28 +174,30 @@ def one_sided(study: PublishedStudy) -> Findings:
     for _, arms in study.staged():
         commands = [arm.command for arm in arms if arm.command.engine in TABLES]
         for command in commands:
-            others = [each for each in commands if each.engine != command.engine]
-            for name, value in command.settings.items() if others else ():
-                is_known = all(name in TABLES[each.engine].forms and name not in each.settings for each in others)
+            rivals = [rival for rival in commands if rival.engine != command.engine]
+            for name, value in command.settings.items() if rivals else ():
+                is_known = all(name in TABLES[rival.engine].forms and name not in rival.settings for rival in rivals)
                 if is_known and name not in (*INTERFACE, *WIDTHS, "context_len"):
-                    why = f"{' and '.join(sorted({each.engine for each in others}))} at the default"
+                    why = f"{' and '.join(sorted({rival.engine for rival in rivals}))} at the default"
                     says = f"{command.engine} with {setting_text(name, value)}"
                     yield study.note(command.at, "one-sided", says, why)
 
 
 def repeats(study: PublishedStudy) -> Findings:
     """One command that was measured twice has one result, as far as nothing else differs."""
-    known = [arm for arm in study.arms if arm.command.text and arm.total and not study.repeated]
-    for first, *others in kinds(known, lambda one, other: one.same_server(other) and one.same_work(other)):
-        for other in others:
-            if gain := study.gain(other, first):
+    measured = [arm for arm in study.arms if arm.command.text and arm.total and not study.repeated]
+    for first, *later_arms in kinds(
+        measured, lambda earlier, later: earlier.same_server(later) and earlier.same_work(later)
+    ):
+        for later in later_arms:
+            if gain := study.gain(later, first):
                 weight = abs(gain.value - 1)
                 why = (
                     f"{first.name} ({first.where}) has {_judged(study, first)} with the same printed command: "
                     f"a difference of {plain(100 * weight)} % that no setting explains"
                 )
-                says = f"{other.name}: {_judged(study, other)}"
-                yield Finding(other.result.place, "repeat", says, "", why, True, weight=weight)
+                says = f"{later.name}: {_judged(study, later)}"
+                yield Finding(later.result.place, "repeat", says, "", why, True, weight=weight)
 
 
 def _judged(study: PublishedStudy, arm: PublishedArm) -> str:

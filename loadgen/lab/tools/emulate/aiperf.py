@@ -137,10 +137,14 @@ def _metric(title: str, metric: str | None, values: Distribution, unit: float) -
     """Return the rows of three columns of its table; none for a metric that no request has."""
     if not len(values.values):
         return []
-    found = (("avg", "mean", values.mean), ("p99", "p99", values.percentile(99)), ("p50", "p50", values.percentile(50)))
+    statistics = (
+        ("avg", "mean", values.mean),
+        ("p99", "p99", values.percentile(99)),
+        ("p50", "p50", values.percentile(50)),
+    )
     return [
         Row(f"{title} {column}", (value or 0.0) / unit, metric and f"{metric} {statistic}")
-        for column, statistic, value in found
+        for column, statistic, value in statistics
     ]
 
 

@@ -100,8 +100,8 @@ class Answers(View):
 
     def per_second(self, *totals: float | None) -> float | None:
         """Return the sum of totals over the duration; None if one is unknown or the duration is 0."""
-        known = [total for total in totals if total is not None]
-        return sum(known) / self.duration_s if len(known) == len(totals) and self.duration_s else None
+        addends = [total for total in totals if total is not None]
+        return sum(addends) / self.duration_s if len(addends) == len(totals) and self.duration_s else None
 
     @property
     def first(self) -> Int64s:

@@ -62,7 +62,7 @@ class ToolComparison:
     @property
     def reasons(self) -> list[Rule]:
         """The rules that changed a row, without duplicates, in the order of their first occurrence."""
-        return list(dict.fromkeys(rule for each in self.rows for rule in each.why))
+        return list(dict.fromkeys(rule for row in self.rows for rule in row.why))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; `why` holds names of `reasons`."""
@@ -73,13 +73,13 @@ class ToolComparison:
             "requests": self.requests,
             "rows": [
                 {
-                    "row": each.row.label,
-                    "theirs": each.row.value,
-                    "ours": each.ours,
-                    "our_metric": each.row.ours,
-                    "why": [rule.name for rule in each.why],
+                    "row": row.row.label,
+                    "theirs": row.row.value,
+                    "ours": row.ours,
+                    "our_metric": row.row.ours,
+                    "why": [rule.name for rule in row.why],
                 }
-                for each in self.rows
+                for row in self.rows
             ],
             "reasons": {rule.name: rule.text for rule in self.reasons},
         }
@@ -148,8 +148,8 @@ def loadgen_value(result: Result, name: str) -> float | None:
 def _explain_section(tool: Tool, section: Section, run: RecordedRun, result: Result) -> list[ExplainedRow]:
     probe = RuleProbe(frozenset(tool.rules))
     rows = section(View(run, probe))
-    found = {row.label: (loadgen_value(result, row.ours) if row.ours else None, row.unit_ms) for row in rows}
-    ours = {label: None if value is None else value / unit for label, (value, unit) in found.items()}
+    values = {row.label: (loadgen_value(result, row.ours) if row.ours else None, row.unit_ms) for row in rows}
+    ours = {label: None if value is None else value / unit for label, (value, unit) in values.items()}
     differing = [row for row in rows if row.ours and row.shown(row.value) != row.shown(ours[row.label])]
     why: dict[str, list[Rule]] = {row.label: [] for row in rows}
     before = _values(rows)
@@ -185,13 +185,13 @@ def _lines(comparison: ToolComparison) -> Iterator[str]:
         yield f"  {premise}"
     yield ""
     reasons = comparison.reasons
-    width = max(len(each.row.label) for each in rows)
+    width = max(len(row.row.label) for row in rows)
     yield f"{'Their row':<{width}} {'theirs':>14} {'ours':>14}  why"
-    for each in rows:
-        theirs = each.row.shown(each.row.value)
-        ours = each.row.shown(each.ours) if each.row.ours else "-"
-        numbers = " ".join(str(reasons.index(rule) + 1) for rule in each.why)
-        yield f"{each.row.label:<{width}} {theirs:>14} {ours:>14}  {numbers}".rstrip()
+    for row in rows:
+        theirs = row.row.shown(row.row.value)
+        ours = row.row.shown(row.ours) if row.row.ours else "-"
+        numbers = " ".join(str(reasons.index(rule) + 1) for rule in row.why)
+        yield f"{row.row.label:<{width}} {theirs:>14} {ours:>14}  {numbers}".rstrip()
     if reasons:
         yield ""
     for number, rule in enumerate(reasons, 1):

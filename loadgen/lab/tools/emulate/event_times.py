@@ -54,8 +54,8 @@ def spread_tokens(run: RecordedRun, tokens: bytes, included: Bools) -> Int64s:
         included: The requests that count, shape (requests,).
     """
     selected = run.select(tokens)
-    known = run.event_tokens
-    k = np.ones(len(selected.at), dtype=np.int64) if known is None else known[selected.index].copy()
+    event_tokens = run.event_tokens
+    k = np.ones(len(selected.at), dtype=np.int64) if event_tokens is None else event_tokens[selected.index].copy()
     k[selected.bounds[:-1][selected.count > 0]] = 1
     kept = np.flatnonzero((k > 0) & np.repeat(included, selected.count))
     at, k = selected.at[kept], k[kept]
@@ -98,9 +98,13 @@ def busiest_sliding_second(at: Int64s, start_ns: int, weights: Int64s | Floats |
 
 def tokens_per_event(run: RecordedRun, selected: SelectedEvents, included: Bools) -> Int64s:
     """Distribute the tokens that the server confirmed over the selected events of the requests that count."""
-    wanted = np.repeat(included, selected.count)
-    known = run.event_tokens
-    tokens = np.ones(int(wanted.sum()), dtype=np.int64) if known is None else known[selected.index[wanted]]
+    is_included = np.repeat(included, selected.count)
+    event_tokens = run.event_tokens
+    tokens = (
+        np.ones(int(is_included.sum()), dtype=np.int64)
+        if event_tokens is None
+        else event_tokens[selected.index[is_included]]
+    )
     if not len(tokens):
         return tokens
     count = selected.count[included]

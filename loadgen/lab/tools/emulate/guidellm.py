@@ -153,10 +153,10 @@ class Requests(View):
         number = np.arange(steps.sum()) - np.repeat(np.cumsum(steps) - steps, steps) + 1
         step = (last - first) / np.maximum(steps, 1)
         later = np.repeat(first, steps) + number * np.repeat(step, steps)
-        each = np.repeat((self.output - 1) / np.maximum(steps, 1), steps)
+        per_step = np.repeat((self.output - 1) / np.maximum(steps, 1), steps)
         at = np.concatenate((np.where(several, first, last), later))
         first_brings = np.where(several, self.output > 0, self.output).astype(np.float64)
-        return at.astype(np.float64), np.concatenate((first_brings, each))
+        return at.astype(np.float64), np.concatenate((first_brings, per_step))
 
     def throughput(self, prompts: bool) -> float | None:
         """Return tokens per second, with or without those of the prompts; None if the duration is 0."""
@@ -175,8 +175,8 @@ class Requests(View):
         if prompts:
             at = np.concatenate((at, (np.where(self.seen > 0, self.first, self.end) - self.run.start_ns) / S))
             counts = np.concatenate((counts, self.input))
-        found = rates(at, counts)
-        return _or_zero(found, "mean"), _or_zero(found, "max")
+        distribution = rates(at, counts)
+        return _or_zero(distribution, "mean"), _or_zero(distribution, "max")
 
     @property
     def peak_tokens(self) -> float:
@@ -240,8 +240,8 @@ def merged(times: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return times[starts], np.add.reduceat(weights, starts) if len(starts) else weights
 
 
-def _or_zero(found: Distribution | None, statistic: str) -> float:
-    return 0.0 if found is None else float(getattr(found, statistic) or 0.0)
+def _or_zero(distribution: Distribution | None, statistic: str) -> float:
+    return 0.0 if distribution is None else float(getattr(distribution, statistic) or 0.0)
 
 
 def _requests(view: View) -> Requests:

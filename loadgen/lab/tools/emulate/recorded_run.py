@@ -180,8 +180,8 @@ class RecordedRun:
         """Return what `make` returns, computed once for a `key`, which holds all that it depends on besides the run."""
         if key not in self._cache:
             self._cache[key] = make()
-        found: T = self._cache[key]
-        return found
+        value: T = self._cache[key]
+        return value
 
     def has_event(self, selection: bytes) -> Bools:
         """Tell which requests have an event of a selection, shape (requests,)."""

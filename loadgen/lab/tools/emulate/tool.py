@@ -155,8 +155,8 @@ class View:
 
     def notes_on_counts(self, included: Bools) -> tuple[Rule, ...]:
         """Return the notes on every count of requests, if `included` are the successful ones."""
-        found = {UNKNOWN: self.run.abandoned.any(), ERRED: (self.run.has_error & included).any()}
-        return tuple(rule for rule, holds in found.items() if holds)
+        notes = {UNKNOWN: self.run.abandoned.any(), ERRED: (self.run.has_error & included).any()}
+        return tuple(rule for rule, holds in notes.items() if holds)
 
     def latency_row(
         self, label: str, name: str, value: float | None, unit_ms: float = 1.0, notes: tuple[Rule, ...] = ()
@@ -189,11 +189,11 @@ class View:
             values: ns.
             ps: The percentiles after the median, 0 to 100.
         """
-        found = [("Mean", "mean", values.mean), ("Median", "p50", values.percentile(50))]
-        found += [(percentile(p).upper(), percentile(p), values.percentile(p)) for p in ps]
+        statistics = [("Mean", "mean", values.mean), ("Median", "p50", values.percentile(50))]
+        statistics += [(percentile(p).upper(), percentile(p), values.percentile(p)) for p in ps]
         return [
             self.latency_row(f"{label} {title}:", f"{metric} {statistic}", value, unit_ms, notes)
-            for label, statistic, value in found
+            for label, statistic, value in statistics
         ]
 
 

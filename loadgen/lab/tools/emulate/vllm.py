@@ -99,9 +99,9 @@ class Client:
         thought = flags & REASONING and not flags & OLD_REASONING
         return bool(flags & (CONTENT | TOOL) or thought or (flags & EMPTY and not flags & ROLE))
 
-    def percentiles(self, asked: str) -> list[float]:
+    def percentiles(self, text: str) -> list[float]:
         """Return the percentiles it prints for `--metric-percentiles`: the one in Rust adds p90."""
-        ps = parse_percentiles(asked)
+        ps = parse_percentiles(text)
         return [*ps, 90.0] if self.rust and 90.0 not in ps else ps
 
     def tokens(self, view: View) -> bytes:
@@ -248,8 +248,8 @@ def _steady(client: Client, view: View) -> list[Row]:
         "Total token throughput (tok/s):": None if unknown else tokens + prompts,
     }
     rows = [Row(label, None if total is None else total / seconds, notes=unknown) for label, total in rates.items()]
-    asked = client.percentiles(run.settings.metric_percentiles)
-    for metric, ps in (("ttft", asked), ("tpot", [90.0, 99.0])):
+    percentiles = client.percentiles(run.settings.metric_percentiles)
+    for metric, ps in (("ttft", percentiles), ("tpot", [90.0, 99.0])):
         values = (answers.first - start).astype(np.float64) if metric == "ttft" else answers.tpot_ns
         measured = values[began & ~np.isnan(values)]
         rows += view.percentile_rows(f"{metric.upper()} (ms)", metric, Distribution(measured), ps)

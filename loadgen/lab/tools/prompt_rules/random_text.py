@@ -109,16 +109,16 @@ class ConsecutiveIds(ABC):
             rows = range(start, min(start + block, count))
             lengths = inputs[start : start + block].tolist()
             ranges = [
-                prefix + ((offsets[row] + row + np.arange(own)) % self.tokenizer.own_size).tolist()
-                for row, own in zip(rows, lengths, strict=True)
+                prefix + ((offsets[row] + row + np.arange(length)) % self.tokenizer.own_size).tolist()
+                for row, length in zip(rows, lengths, strict=True)
             ]
             encoded = self.tokenizer.encode_batch(self.tokenizer.decode_batch(ranges))
             more = self.prefix_tokens if self.CUTS_PREFIX else 0
-            cut = [ids[: more + own] for ids, own in zip(encoded, lengths, strict=True)]
+            cut = [ids[: more + length] for ids, length in zip(encoded, lengths, strict=True)]
             texts = self.tokenizer.decode_batch(cut)
-            wanted = outputs[start : start + block].tolist()
-            for row, text, own, ids, output in zip(rows, texts, lengths, cut, wanted, strict=True):
-                tokens = len(ids) if self.CUTS_PREFIX else self.prefix_tokens + own
+            output_tokens = outputs[start : start + block].tolist()
+            for row, text, length, ids, output in zip(rows, texts, lengths, cut, output_tokens, strict=True):
+                tokens = len(ids) if self.CUTS_PREFIX else self.prefix_tokens + length
                 total += tokens
                 yield Prompt(text, tokens, output, f"random/{self.RULE}/{self.seed}/{row}")
         if count:

@@ -137,9 +137,9 @@ def _range(text: str | None) -> tuple[int, float]:
         return 0, math.inf
     low, colon, high = text.partition(":")
     good = colon and all(end == "" or end.isdecimal() for end in (low, high)) and low + high
-    found = (int(low or 0), int(high) if high else math.inf) if good else (1, 0)
-    if found[0] > found[1]:
+    bounds = (int(low or 0), int(high) if high else math.inf) if good else (1, 0)
+    if bounds[0] > bounds[1]:
         raise BadInput(
             INPUT_LEN, f"{text!r} is not a range of lengths", "write MIN:MAX, MIN: or :MAX, for example 10:2000"
         )
-    return found
+    return bounds
