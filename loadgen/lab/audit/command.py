@@ -128,7 +128,8 @@ class ServingCommand:
 
     def changes(self, other: "ServingCommand") -> dict[str, tuple[str | None, str | None]]:
         """The settings in which it differs from another: name to the other's value and its own; None is unset."""
-        before, after = dict(other.settings), dict(self.settings)
+        before = dict(other.settings)
+        after = dict(self.settings)
         if self.name and other.name and self.name.lower() != other.name.lower():
             before["model"], after["model"] = other.name, self.name
         names = [*after, *(name for name in before if name not in after)]

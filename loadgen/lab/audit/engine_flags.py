@@ -52,25 +52,30 @@ def engine_flags(engine: str) -> EngineFlags:
     if engine in TABLES:
         return _flags(TABLES[engine])
     tables = [_flags(table) for table in TABLES.values()]
-    flags = {name for each in tables for name in each.names}
-    meanings = {name: {each.names[name] for each in tables if name in each.names} for name in flags}
+    meanings: dict[str, set[str]] = {}
+    for table in tables:
+        for name, setting in table.names.items():
+            meanings.setdefault(name, set()).add(setting)
     # One letter means something else in every engine.
-    names = {name: next(iter(settings)) for name, settings in meanings.items() if len(settings) == 1 and len(name) > 1}
-    return EngineFlags(names, frozenset(name for each in tables for name in each.switched_off), False)
+    names = {name: settings.pop() for name, settings in meanings.items() if len(settings) == 1 and len(name) > 1}
+    return EngineFlags(names, frozenset().union(*(table.switched_off for table in tables)), False)
 
 
 def likely_engines(flags: Iterable[str]) -> frozenset[str]:
     """Return the engines that know most of the flags; all engines if none knows any."""
     long_flags = [flag for flag in flags if len(flag) > 2]  # shorter ones mean something in every engine
-    counts = {engine: sum(flag in engine_flags(engine).names for flag in long_flags) for engine in TABLES}
+    counts = {engine: len([flag for flag in long_flags if flag in engine_flags(engine).names]) for engine in TABLES}
     return frozenset(engine for engine, count in counts.items() if count == max(counts.values()))
 
 
 @cache
 def variables() -> dict[str, str]:
     """Return the environment variables that are settings: name to setting."""
-    forms = [(knob, form) for table in TABLES.values() for knob, forms in table.forms.items() for form in forms]
-    return {form.name: knob for knob, form in forms if isinstance(form, EnvVariable)}
+    settings: dict[str, str] = {}
+    for table in TABLES.values():
+        for knob, forms in table.forms.items():
+            settings |= {form.name: knob for form in forms if isinstance(form, EnvVariable)}
+    return settings
 
 
 def turns_off(flag: str, value: str) -> str:

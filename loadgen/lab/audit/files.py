@@ -189,7 +189,8 @@ def _flat(data: dict[str, Any], place: Place) -> Published:
 
 def _lengths(data: dict[str, Any], part: dict[str, Any]) -> frozenset[int] | None:
     """Return the lengths of replies; None: unknown. Empty if some have no TPOT: then it is unknown which have one."""
-    tpot, lengths = _part(part, "latency_ms", "tpot_n1"), data.get("output_lens")
+    tpot = _part(part, "latency_ms", "tpot_n1")
+    lengths = data.get("output_lens")
     if tpot and tpot.get("count") != data["completed"]:
         return frozenset()
     if not isinstance(lengths, list) or not lengths:

@@ -190,7 +190,8 @@ def render(groups: Sequence[FindingGroup], files: int) -> str:
     """A line for each cause, worst first, and one that counts them."""
     lines = []
     for group in groups:
-        finding, further = group.worst, group.findings[1:]
+        finding = group.worst
+        further = group.findings[1:]
         line = f"{finding.place}: {'note: ' if finding.note else ''}{claim(finding)}: {finding.why}"
         texts = []
         for repeat in further[:SHOWN]:
@@ -199,6 +200,6 @@ def render(groups: Sequence[FindingGroup], files: int) -> str:
         if texts:
             line += f"; and {len(further)} more: {', '.join(texts)}"
         lines.append(printable(line + (", ..." if len(further) > SHOWN else "")))
-    notes = sum(group.note for group in groups)
-    lines.append(f"{plural(files, 'file')}: {len(groups) - notes} inconsistent, {notes} notes")
+    notes = [group for group in groups if group.note]
+    lines.append(f"{plural(files, 'file')}: {len(groups) - len(notes)} inconsistent, {len(notes)} notes")
     return "\n".join(lines) + "\n"

@@ -30,7 +30,8 @@ class Number:
             ValueError: It is no number.
         """
         digits = text.replace(",", "").replace("−", "-")
-        value, half = float(digits), 0.5 * 10.0 ** -len(digits.partition(".")[2])
+        value = float(digits)
+        half = 0.5 * 10.0 ** -len(digits.partition(".")[2])
         return cls(value, value - half, value + half)
 
     @classmethod

@@ -69,19 +69,18 @@ class Page:
     """
 
     def __init__(self, name: str, text: str) -> None:
-        self.name, self.text = name, text
+        self.name = name
+        self.text = text
         self._starts = [0, *(commands.end() for commands in re.finditer("\n", text))]
         # as long as the text: a fence keeps its marks, length and lines, and nothing in it can be taken for anything
         self.prose = FENCE.sub(lambda fence: "```" + re.sub(r"[^\n]", "\0", fence[0][3:-3]) + "```", text)
         self.sections = list(_sections(self.prose))
         self.tables = list(tables(self.prose))
         self.results = list(blocks(text, self.place))
-        lines = [
-            (line, fence)
-            for fence in FENCE.finditer(text)
-            if fence[1] in SHELLS and "Successful requests" not in fence[2]
-            for line in shell_commands(fence[2], fence.start(2))
-        ]
+        lines = []
+        for fence in FENCE.finditer(text):
+            if fence[1] in SHELLS and "Successful requests" not in fence[2]:
+                lines += [(line, fence) for line in shell_commands(fence[2], fence.start(2))]
         commands = [command for line, _ in lines if (command := serving_command(line))]
         commands += [ServingCommand("", "", {}, "", none.start(1)) for none in NO_FLAGS.finditer(self.prose)]
         self.commands = sorted(commands, key=lambda command: command.at)

@@ -81,7 +81,8 @@ class Published:
         """
         lengths = self.lengths
         if lengths is None:
-            tokens, ok = self["output_tokens"].value, self["ok"].value
+            tokens = self["output_tokens"].value
+            ok = self["ok"].value
             is_whole = ok >= MIN_EQUAL_LENGTHS and tokens % ok == 0
             lengths = frozenset({int(tokens // ok)} if is_whole else ())
         return next(iter(lengths)) if len(lengths) == 1 and min(lengths) >= 2 else None
@@ -97,7 +98,8 @@ class Published:
 
     def per_request(self) -> tuple[float, float] | None:
         """Input and output tokens of a request that succeeded; None where they were not published."""
-        prompt, reply = (self["input_tokens"] / self["ok"]).value, self.mean_reply.value
+        prompt = (self["input_tokens"] / self["ok"]).value
+        reply = self.mean_reply.value
         return (prompt, reply) if prompt > 0 and reply > 0 else None
 
     def latency_s(self) -> Number:

@@ -100,7 +100,8 @@ def _whole_commands(text: str) -> Iterator[_Line]:
         if not stripped or stripped.startswith("#"):
             continue
         if stripped.startswith("-") and meant:
-            before, flags_alone = meant[-1], meant[-1].text.lstrip().startswith("-")
+            before = meant[-1]
+            flags_alone = meant[-1].text.lstrip().startswith("-")
             why = "the line above does not end in a backslash, so the command ends there and these words never reach it"
             lost = () if flags_alone else (Flaw(line.at + _indent(line.text), stripped, why),)
             meant[-1] = _Line(f"{before.text} {stripped}", before.at, (*before.flaws, *lost))
@@ -111,14 +112,17 @@ def _whole_commands(text: str) -> Iterator[_Line]:
 
 def _bash_lines(text: str) -> Iterator[_Line]:
     """Yield lines as bash joins them: by a backslash that is the last character."""
-    joined, begin, at = "", 0, 0
+    joined = ""
+    begin = 0
+    at = 0
     for line in re.sub(r"(?m)^([ \t]*)[$>] (?=\S)", r"\1  ", text).split("\n"):  # a prompt is no part of it
         joined += line
         if line.endswith("\\") and not line.endswith("\\\\"):
             joined = f"{joined[:-1]} "
         else:
             yield _Line(re.sub(r"\\[ \t]+$", "", joined), begin)
-            joined, begin = "", at + len(line) + 1
+            joined = ""
+            begin = at + len(line) + 1
         at += len(line) + 1
     if joined:
         yield _Line(joined, begin)

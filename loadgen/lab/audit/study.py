@@ -293,7 +293,8 @@ class PublishedStudy:
         before = ((command, page.section(command.at)) for command in page.commands if command.at < result.at)
         # The section of its command is its own, or around it.
         earlier = [c for c, around in before if around.begin <= section.begin and section.end <= around.end]
-        command, title = earlier[-1] if earlier else NO_COMMAND, section.title
+        command = earlier[-1] if earlier else NO_COMMAND
+        title = section.title
         named = [engine for engine in TABLES if engine.lower() in title.lower()]
         if command and not command.engine and len(named) == 1:  # flags alone are of the engine that the title names
             command = replace(command, engine=named[0])

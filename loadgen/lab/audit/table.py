@@ -166,7 +166,8 @@ def tables(text: str) -> Iterator[Table]:
         if header is None:
             continue
         row = re.compile(rf"\s*{cells}")
-        rows, at = [], separator.end()
+        rows = []
+        at = separator.end()
         columns = tuple(cell.strip(" *\n") for cell in header[1].split("|")[1:-1])
         while match := row.match(text, at):
             rows.append(_row(match[1], match.start(1), columns))
@@ -185,7 +186,8 @@ def _named(rows: list[Row]) -> tuple[Row, ...]:
 
 def _row(text: str, at: int, columns: tuple[str, ...]) -> Row:
     first, *further = text.split("|")[:-1]
-    cells, start = [], at + len(first) + 1
+    cells = []
+    start = at + len(first) + 1
     for column, cell_text in zip(columns, further, strict=False):
         cells.append(cell(cell_text, start, LABELS.get(UNIT.sub("", column).strip().lower(), "")))
         start += len(cell_text) + 1

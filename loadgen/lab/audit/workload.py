@@ -69,7 +69,8 @@ def length_mismatch(result: Published, input_tokens: int | None, output_tokens: 
         input_tokens: Of each prompt; None: of many lengths.
         output_tokens: Of each reply, which may end early; None: of many lengths.
     """
-    lengths, longest = result.per_request(), 1 + MAX_LENGTH_ERROR
+    lengths = result.per_request()
+    longest = 1 + MAX_LENGTH_ERROR
     if lengths is None:
         return ""
     prompt, reply = lengths

@@ -257,7 +257,8 @@ def renamed_flags(names: Mapping[str, str] = FLAG_NAMES) -> Iterator[None]:
     try:
         yield
     except BadInput as error:
-        field, remedy = _renamed(error.field, names), _renamed(error.remedy, names)
+        field = _renamed(error.field, names)
+        remedy = _renamed(error.remedy, names)
         raise BadInput(field, error.problem, remedy) from error
     except Unreachable as error:
         raise Unreachable(_renamed(str(error), names)) from error

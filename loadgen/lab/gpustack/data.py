@@ -62,7 +62,8 @@ def _synthetic(keys: dict[str, Any]) -> dict[str, Any]:
     for key in ("prompt_tokens", "output_tokens"):
         if key not in numbers:
             raise BadInput(f"{FLAG} {key}", "missing", SYNTHETIC)
-    prompt, output = _length(numbers, "prompt_tokens"), _length(numbers, "output_tokens")
+    prompt = _length(numbers, "prompt_tokens")
+    output = _length(numbers, "output_tokens")
     settings = {"dataset_name": "random", "random_input_len": prompt, "random_output_len": output, "ignore_eos": True}
     turns = 1 if keys.get(TURNS) is None else _whole(TURNS, keys[TURNS])
     FROM_1.check(f"{FLAG} {TURNS}", turns)
@@ -97,8 +98,10 @@ def _buckets(buckets: Any) -> str | None:
 
 
 def _length(numbers: dict[str, int], key: str) -> int | str:
-    mean, stdev = numbers[key], numbers.get(f"{key}_stdev", 0)
-    low, high = numbers.get(f"{key}_min"), numbers.get(f"{key}_max")
+    mean = numbers[key]
+    stdev = numbers.get(f"{key}_stdev", 0)
+    low = numbers.get(f"{key}_min")
+    high = numbers.get(f"{key}_max")
     if stdev:
         return f"normal:{mean}:{stdev}:{low or max(1, mean - 5 * stdev)}:{high or mean + 5 * stdev}"
     return mean if low is None and high is None else f"{low or mean}:{high or mean}"

@@ -92,7 +92,8 @@ class Job:
         with renamed_flags():
             flags, settings = resolve(given["scenario"]) if "scenario" in given else ({}, {})
             given = flags | given
-            errors, share = given.get("max_errors"), given.get("max_error_rate")
+            errors = given.get("max_errors")
+            share = given.get("max_error_rate")
             MAX_ERRORS.check("--max-errors", errors)
             MAX_ERROR_RATE.check("--max-error-rate", share)
             common = presets.GPUSTACK | settings | settings_of(given) | _data(given)
@@ -146,7 +147,10 @@ def resolve(name_or_file: str) -> tuple[dict[str, Any], dict[str, Any]]:
         return {}, presets.resolve(name_or_file)
     path, name = place
     content = gpustack_profile.content(path, name)
-    words = [word for key in KEYS if content.get(key) is not None for word in _words(key, content[key])]
+    words: list[str] = []
+    for key in KEYS:
+        if content.get(key) is not None:
+            words += _words(key, content[key])
     with gpustack_profile.named_in_errors(path):
         settings = gpustack_profile.fields({key: value for key, value in content.items() if key not in KEYS})
     return arguments.parse(words), presets.gpustack(settings)
@@ -221,7 +225,8 @@ def _data(flags: dict[str, Any]) -> dict[str, Any]:
     if len(flags["data"]) > 1:
         raise BadInput("--data", "is given more than once", "give one, and run once for each")
     settings = data.fields(flags["data"][0], SEED if seed is None else seed)
-    low, high = flags.get("sharegpt_min_input_tokens"), flags.get("sharegpt_max_input_tokens")
+    low = flags.get("sharegpt_min_input_tokens")
+    high = flags.get("sharegpt_max_input_tokens")
     if low is not None or high is not None:
         settings["sharegpt_input_len"] = f"{'' if low is None else low}:{'' if high is None else high}"
     if "sharegpt_max_output_tokens" in flags:
@@ -230,13 +235,14 @@ def _data(flags: dict[str, Any]) -> dict[str, Any]:
 
 
 def _output(flags: dict[str, Any]) -> Path:
-    folder, names = Path(flags.get("output_dir", ".")), flags.get("outputs", [])
+    folder = Path(flags.get("output_dir", "."))
+    names = flags.get("outputs", [])
     if "output_path" in flags:
         if "output_dir" in flags:
             raise BadInput("--output-path", "cannot be combined with --output-dir", "leave one of the two out")
         path = Path(flags["output_path"])
         folder, names = (path, names) if path.is_dir() else (path.parent, [path.name])
-    names = [name for listed in names for name in listed.split(",")] or [DEFAULT_NAME]
+    names = ",".join(names).split(",") if names else [DEFAULT_NAME]
     if len(names) > 1:
         raise BadInput(
             "--outputs", f"{len(names)} names are given", "give one name for the summary, for example 7.json"

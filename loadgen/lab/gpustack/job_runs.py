@@ -82,7 +82,9 @@ class SearchRuns:
 
     def __init__(self, job: Job) -> None:
         assert job.auto_tune is not None
-        self._job, self._tuned, self._reporter = job, job.auto_tune, Reporter(job.progress)
+        self._job = job
+        self._tuned = job.auto_tune
+        self._reporter = Reporter(job.progress)
         self._ramp = Ramp(job.auto_tune)
         self._beyond = misses_rate if self._tuned.axis == "rate" else ThroughputGain()
         bounds = SearchBounds(
@@ -124,7 +126,8 @@ class SearchRuns:
             run_server = dataclasses.replace(server, settings=settings)
 
             def stop_in_time(progress: Progress) -> str | None:
-                runs, left_s = len(self._series.data.points), self._ends_s - time.monotonic()
+                runs = len(self._series.data.points)
+                left_s = self._ends_s - time.monotonic()
                 share = progress.ended / progress.scheduled if progress.scheduled else 0.0
                 spent = max((runs + share) / self._tuned.max_points, 1 - left_s / self._tuned.max_total_seconds)
                 self._reporter.update(100 * spent)
@@ -178,7 +181,8 @@ class SearchRuns:
 
     def _set_exit_codes(self) -> None:
         """Set the exit code by the outcome of the search: failures of single loads are what it looks for."""
-        outcome, level = self._search.outcome, self._search.found_level
+        outcome = self._search.outcome
+        level = self._search.found_level
         codes = []
         if not level and (outcome is None or outcome.end is not End.NONE):
             codes.append(exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID)
@@ -196,7 +200,8 @@ class StepRuns:
     """
 
     def __init__(self, job: Job) -> None:
-        self._job, self._reporter = job, Reporter(job.progress)
+        self._job = job
+        self._reporter = Reporter(job.progress)
         self._points: list[dict[str, Any]] = []
 
     async def execute(self) -> int:

@@ -56,7 +56,8 @@ class Ramp:
         Args:
             series: The runs of the search, and how it ended.
         """
-        tuned, outcome = self.auto_tune, series.found
+        tuned = self.auto_tune
+        outcome = series.found
         assert outcome is not None
         missed = (level.level for level in series.levels if level.met is False)
         fails = min(missed, default=None) if outcome.end == "early" else outcome.fails
@@ -110,7 +111,8 @@ def point(summary: dict[str, Any], load: float, index: int) -> dict[str, Any]:
     named["output_tps"] = metrics["output_tokens_per_second"]["successful"]["mean"]
     of = {"ttft": "time_to_first_token_ms", "itl": "inter_token_latency_ms", "latency": "request_latency"}
     for name, metric in of.items():
-        statistics, scale = metrics[metric]["successful"], 1e3 if name == "latency" else 1.0
+        statistics = metrics[metric]["successful"]
+        scale = 1e3 if name == "latency" else 1.0
         named[f"{name}_ms"] = statistics["mean"] * scale
         named |= {f"{name}_{p}_ms": statistics["percentiles"][p] * scale for p in ("p95", "p99")}
     named["achieved_rate"] = metrics["requests_per_second"]["successful"]["mean"]

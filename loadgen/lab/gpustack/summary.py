@@ -37,7 +37,8 @@ def summarize(
     sent_groups = groups = by_status(records)
     if phases != NO_TRANSIENTS:
         groups = by_status(phases.counted(list(records), records.header.settings))
-    made, whole = _together(sent_groups), _together(groups)
+    made = _together(sent_groups)
+    whole = _together(groups)
     first, last = (min(made.start), max(made.end)) if made.start else (records.start_ns, records.start_ns)
     start, end = (min(whole.start), max(whole.end)) if whole.start else (first, first)
     counts = {status: len(groups[status].start) for status in STATUSES} | {"total": len(whole.start)}
@@ -159,7 +160,8 @@ def _together(groups: dict[str, Requests]) -> Requests:
 
 
 def _concurrency(requests: Requests, start: int, end: int) -> Distribution:
-    starts, ends = np.array(requests.start, dtype=np.int64), np.array(requests.end, dtype=np.int64)
+    starts = np.array(requests.start, dtype=np.int64)
+    ends = np.array(requests.end, dtype=np.int64)
     within = (ends > start) & (starts < end)
     from_s, to_s = (_s(np.clip(times[within], start, end), start) for times in (starts, ends))
     return concurrency(from_s, to_s, 0.0, (end - start) / 1e9)

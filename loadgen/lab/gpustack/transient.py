@@ -53,7 +53,8 @@ class Transient:
 
     def limits(self, settings: RunSettings) -> tuple[int, float]:
         """Return how many requests, and how many seconds of sending, a run leaves out; one of them is 0."""
-        count, duration_s = settings.num_prompts, settings.duration
+        count = settings.num_prompts
+        duration_s = settings.duration
         by_time = self.mode == "duration" or (self.mode == "prefer_duration" and duration_s is not None)
         if self.mode == "prefer_requests":
             by_time = count is None
@@ -114,7 +115,8 @@ class Transients:
         left_out = {record.index for record in sent[:first]}
         left_out |= {record.index for record in sent[max(0, len(sent) - last) :]} if last else set()
         if sent:
-            begin, end = sent[0].sent + first_s * 1e9, sent[-1].sent - last_s * 1e9
+            begin = sent[0].sent + first_s * 1e9
+            end = sent[-1].sent - last_s * 1e9
             left_out |= {record.index for record in sent if record.sent < begin or record.sent > end}
         return [record for record in records if record.index not in left_out]
 

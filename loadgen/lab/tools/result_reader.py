@@ -82,11 +82,18 @@ class ToolRun(ComparedRun):
 
     def __init__(self, result: ToolResult) -> None:
         self._result = result
-        self.where, self.tool, self.date = result.where, result.tool, str(result.flat.get("date") or "")
-        self.reasons, self.failed_checks, self.workload, self.environment = [], [], {}, {}
+        self.where = result.where
+        self.tool = result.tool
+        self.date = str(result.flat.get("date") or "")
+        self.reasons = []
+        self.failed_checks = []
+        self.workload = {}
+        self.environment = {}
         self.load = {name: result.flat[name] for name in LOAD if name in result.flat}
         self.key = (self.date, *map(result.number, ("duration", "completed", "total_output_tokens")))
-        requests, ok, failed = result.requests, result.number("completed"), result.number("failed")
+        requests = result.requests
+        ok = result.number("completed")
+        failed = result.number("failed")
         self.error_rate = None if requests is None else float((~requests.ok).mean())
         if ok is not None and failed is not None and ok + failed:
             self.error_rate = failed / (ok + failed)
@@ -97,7 +104,8 @@ class ToolRun(ComparedRun):
     @property
     def load_text(self) -> str:
         """As `ComparedRun.load_text`."""
-        rate, cap = self.load.get("request_rate"), self.load.get("max_concurrency")
+        rate = self.load.get("request_rate")
+        cap = self.load.get("max_concurrency")
         number = self.load.get("num_prompts", self._result.flat.get("completed"))
         parts = [f"{number} requests", f"{rate} requests/s", f"at most {cap} in flight" if cap else ""]
         return f"{', '.join(filter(None, parts))}, by {self.tool}."
@@ -153,7 +161,8 @@ class ToolRun(ComparedRun):
 
     @cached_property
     def _values(self) -> Mapping[str, Any]:
-        requests, none = self._result.requests, np.empty(0)
+        requests = self._result.requests
+        none = np.empty(0)
         values: dict[str, Floats] = {}
         if requests is not None:
             values = {name: np.concatenate(requests.values(name)) for name in requests.latencies}

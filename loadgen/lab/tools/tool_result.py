@@ -73,14 +73,16 @@ class ToolRequests:
         try:
             gaps = [1000 * np.array(item, dtype=float) for item in flat["itls"]]
             ttft, output, inputs, start_s = map(column, ("ttfts", "output_lens", "input_lens", "start_times"))
-            ttft, e2el = 1000 * ttft, 1000 * column("latencies")
+            ttft = 1000 * ttft
+            e2el = 1000 * column("latencies")
             errors = flat.get("errors") or [""] * len(ttft)
             ok = np.array([not error for error in errors]) & (output > 0)
             e2el = e2el if e2el.size else ttft + np.array([item.sum() for item in gaps])
             inputs = inputs if inputs.size else np.zeros(len(ttft))
             ttft, e2el = (np.where(ok, item, np.nan) for item in (ttft, e2el))
             tpot = np.where(output > 1, (e2el - ttft) / np.maximum(output - 1, 1), np.nan)
-            outputs, starts = np.where(ok, output, 0.0), start_s if start_s.size else None
+            outputs = np.where(ok, output, 0.0)
+            starts = start_s if start_s.size else None
             return cls(ok, ttft, tpot, e2el, gaps, gap, inputs, outputs, starts)
         except (TypeError, ValueError) as error:
             raise BadInput(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from itertools import chain
 
 from loadgen.lab.audit.command import INTERFACE, setting_text
 from loadgen.lab.audit.finding import Findings
@@ -73,7 +74,8 @@ def _crashed(study: PublishedStudy, stage: Section) -> list[PublishedArm]:
 
 
 def _comparable(first: PublishedArm, second: PublishedArm) -> bool:
-    left, right = first.command, second.command
+    left = first.command
+    right = second.command
     return bool(left.text and right.text and left.engines & right.engines)
 
 
@@ -116,7 +118,7 @@ def _builds_on(study: PublishedStudy, arm: PublishedArm, earlier: list[Published
     before = [candidate for candidate in earlier if candidate.stage.begin < arm.stage.begin]
     first = [candidate for candidate in before if candidate.stage == study.tried[0].stage]
     tried, default = (
-        {item for candidate in arms for item in candidate.command.settings.items()} for arms in (before, first)
+        set(chain.from_iterable(candidate.command.settings.items() for candidate in arms)) for arms in (before, first)
     )
     return bool(settings & tried - default)
 
@@ -170,7 +172,8 @@ def idle_options(study: PublishedStudy) -> Findings:
 
 def _idle(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Findings:
     peak = max((n.value for name in ("cap", "peak_in_flight") if (n := arm.result[name])), default=None)
-    gain, changed = study.gain(arm, best), arm.command.changes(best.command)
+    gain = study.gain(arm, best)
+    changed = arm.command.changes(best.command)
     if not gain:
         return
     by = gain.value

@@ -45,7 +45,8 @@ def hidden(study: PublishedStudy) -> Findings:
 def _of_summary(study: PublishedStudy) -> Findings:
     """The same of a summary without a baseline, whose rows print what a stage gained over the best before it."""
     for row in study.summary.rows if study.summary.baseline is None and not study.repeated else ():
-        printed, pair = printed_change(row), of_stages(study, row)
+        printed = printed_change(row)
+        pair = of_stages(study, row)
         if printed is None or pair is None or printed.ratio.value <= 1:
             continue
         best, incumbent = pair
@@ -53,7 +54,8 @@ def _of_summary(study: PublishedStudy) -> Findings:
         if worst is not None:
             name, before, after, ratio = worst
             why = f"{row.name}: beside {printed.text} it went from {before} ({incumbent.name}) to {after} ms"
-            says, place = f"{title(name)} {after} ms is not told", study.page.place(printed.at)
+            says = f"{title(name)} {after} ms is not told"
+            place = study.page.place(printed.at)
             yield Finding(place, "hidden-loss", says, change(ratio.value), why, True, "losses", ratio.value)
 
 
@@ -84,7 +86,8 @@ def _of_blocks(results: list[Published], names: tuple[str, ...] = TAILS) -> Iter
     """Tails of the blocks that the cells are of, which rose by much: the same."""
     for name in names if len(results) == 2 else ():
         before, after = (result[name] for result in results)
-        ratio, least = after / before, MIN_TAIL_FACTOR if name in TAILS else 1
+        ratio = after / before
+        least = MIN_TAIL_FACTOR if name in TAILS else 1
         if ratio.above(least) and ("tpot" not in name or not any(map(is_misnamed, results))):
             yield name, str(before), str(after), ratio
 
@@ -120,7 +123,8 @@ def ties(study: PublishedStudy) -> Findings:
             why = f"{line['a']} has {line['x']} s and {line['b']} {line['y']} s: a tie"
             yield study.note(line.start("gap"), "tie", f"faster by {line['gap']} s", why)
     for row in study.summary.rows:
-        printed, pair = printed_change(row), of_stages(study, row)
+        printed = printed_change(row)
+        pair = of_stages(study, row)
         if printed is not None and printed.is_speedup and printed.ratio.value == 1:
             is_own = pair is not None and pair[0].result.same_run(pair[1].result)
             why = f"{row.name}: both cells are of {pair[0].name}" if pair and is_own else f"{row.name}: a tie"
@@ -141,6 +145,7 @@ def decoding(study: PublishedStudy) -> Findings:
         if max(speed_up / ratio, ratio / speed_up) > MIN_TIMES_OFF:
             why = f"(E2EL - TTFT) / (tokens - 1) is {times[0]} ms for {line['a']}, "
             why += f"{times[1]} for {line['b']}: the printed TPOT is no time between tokens"
-            says, weight = f"TPOT {line['turn']}, {line['times']}x", max(speed_up, 1 / speed_up)
+            says = f"TPOT {line['turn']}, {line['times']}x"
+            weight = max(speed_up, 1 / speed_up)
             should_be = f"{plain(ratio)}x faster" if ratio >= 1 else f"{plain(1 / ratio)}x slower"
             yield study.finding(line.start("times"), "summary-line", says, should_be, why, "decoding", weight)

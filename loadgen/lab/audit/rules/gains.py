@@ -59,7 +59,8 @@ def of_stages(study: PublishedStudy, row: Row) -> tuple[PublishedArm, PublishedA
 
 
 def _checked(study: PublishedStudy, row: Row, printed: Change, best: PublishedArm, incumbent: PublishedArm) -> Findings:
-    after, before = study.whole(best), study.whole(incumbent)
+    after = study.whole(best)
+    before = study.whole(incumbent)
     ratio = after / before
     if not ratio:
         return
@@ -78,11 +79,15 @@ def _checked(study: PublishedStudy, row: Row, printed: Change, best: PublishedAr
     has_baseline = study.summary.baseline is not None and any(map(printed.ratio.agrees, readings))
     if has_baseline:
         why += f"; {printed.text} is over the baseline that the row prints"
-    should_be, weight = change(ratio.value), off(printed.ratio, ratio)
-    place, rule, cause = study.page.place(printed.at), "gain", "own baseline" if has_baseline else ""
+    should_be = change(ratio.value)
+    weight = off(printed.ratio, ratio)
+    place = study.page.place(printed.at)
+    rule = "gain"
+    cause = "own baseline" if has_baseline else ""
     for wrong in misprints(study):
         if any(printed.ratio.agrees(misreading) for misreading in (wrong / before, after / wrong)):
-            rule, cause = "result-line", misprint(wrong)
+            rule = "result-line"
+            cause = misprint(wrong)
     yield Finding(place, rule, printed.text, should_be, why, has_baseline, cause=cause, weight=weight)
 
 
@@ -126,9 +131,10 @@ def incumbents(study: PublishedStudy) -> Findings:
     """The engine that won a stage is among those that later ones tune."""
     best: PublishedArm | None = None
     lost = ""
-    tuned = {engine for stage in study.stages[1:] for engine in _engines(study, stage)}
+    tuned = set().union(*(_engines(study, stage) for stage in study.stages[1:]))
     for stage, arms in study.staged():
-        winner, engines = best.command.engine if best else "", _engines(study, stage)
+        winner = best.command.engine if best else ""
+        engines = _engines(study, stage)
         if best and winner and engines and winner != lost and winner not in tuned:
             lost = winner
             says = f"continues with {' and '.join(sorted(engines))}"
@@ -169,17 +175,20 @@ def references(study: PublishedStudy) -> Findings:
     for line in SUMMARY.finditer(study.page.prose):
         winner, loser = (line["a"], line["b"]) if line["first"] == line["a"] else (line["b"], line["a"])
         arms = {arm.label: arm for arm in study.tried if line.start() in arm.stage}
-        best, loser_arm = arms.get(winner), arms.get(loser)
+        best = arms.get(winner)
+        loser_arm = arms.get(loser)
         if line["way"] != "faster" or best is None or loser_arm is None:
             continue
         rivals = (arm for arm in arms.values() if not arm.same_server(best))
         rival = study.best(study.before(best.stage)) or study.best(rivals)
         if rival is None or rival.same_server(best) or rival.total.above(best.total):
             continue
-        excess, ratio = rival.total / loser_arm.total, best.total / rival.total
+        excess = rival.total / loser_arm.total
+        ratio = best.total / rival.total
         if excess.above(1) and ratio:
             why = f"{loser} was not the best so far: {rival.name} had {rival.total} tok/s"
-            says, place = f"{line['share']}%", study.page.place(line.start("share"))
+            says = f"{line['share']}%"
+            place = study.page.place(line.start("share"))
             yield Finding(place, "reference", says, change(ratio.value), why, True, weight=excess.value - 1)
 
 

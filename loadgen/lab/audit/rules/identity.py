@@ -35,13 +35,12 @@ def misread(study: PublishedStudy) -> Findings:
 def values(study: PublishedStudy) -> Findings:
     """A serving script has the values that the results below it are of."""
     for command in study.page.commands:
-        differing = {
-            setting_text(name, to): arm.result.place.line
-            for arm in study.arms
-            if arm.command.at == command.at
-            for name, (before, to) in arm.command.changes(command).items()
-            if before is not None and to is not None
-        }
+        differing = {}
+        for arm in study.arms:
+            changes = arm.command.changes(command) if arm.command.at == command.at else {}
+            for name, (before, to) in changes.items():
+                if before is not None and to is not None:
+                    differing[setting_text(name, to)] = arm.result.place.line
         if differing:
             why = f"results below it are of {', '.join(f'{name} (line {line})' for name, line in differing.items())}"
             yield study.note(command.at, "script", f"`{command.text}`", why, "values")
@@ -98,7 +97,8 @@ def claimed(study: PublishedStudy) -> Findings:
     run = " ".join(command.name.lower() for command in study.page.commands)
     for text, begin in _promises(study):
         for mention in VERSION.finditer(text):
-            family, versions = mention[1], [mention[2], *re.findall(r"\d+\.\d+", mention[3] or "")]
+            family = mention[1]
+            versions = [mention[2], *re.findall(r"\d+\.\d+", mention[3] or "")]
             not_run = [
                 version
                 for version in versions
@@ -106,7 +106,8 @@ def claimed(study: PublishedStudy) -> Findings:
             ]
             names = [f"{family}{version}" for version in not_run if not version.endswith("x")]
             if names and family.lower() in run:
-                says, why = " and ".join(names), "no command on the page serves it"
+                says = " and ".join(names)
+                why = "no command on the page serves it"
                 yield study.note(begin + mention.start(), "model", says, why, f"claimed {says}")
 
 
@@ -125,9 +126,9 @@ def _subject(study: PublishedStudy, named: list[str]) -> str:
     stated = statement[0].strip("- *\n") if (statement := study.page.titled("Model")) else ""
     if not named:
         return stated.rpartition("/")[2] if ONE_MODEL.fullmatch(stated) else ""
-    votes = [sum(akin(name, voter) for voter in named) for name in named]
+    votes = [len([voter for voter in named if akin(name, voter)]) for name in named]
     stated_name = _first(stated)
-    if stated_name and 2 * sum(akin(stated_name, name) for name in named) >= max(votes):
+    if stated_name and 2 * len([name for name in named if akin(stated_name, name)]) >= max(votes):
         return stated_name
     return min((name for name, vote in zip(named, votes, strict=True) if vote == max(votes)), key=len)
 
@@ -159,8 +160,15 @@ def hardware(study: PublishedStudy) -> Findings:
     stated = study.page.titled("Hardware")
     if stated is None or not stated[0] or stated[0].startswith('"'):
         return  # nothing is said, or the words of others are quoted
-    hardware_text, at = stated[0].split("\n")[0].strip("- *"), stated[1]
-    yield from _others(study, hardware_text)
+    hardware_text = stated[0].split("\n")[0].strip("- *")
+    at = stated[1]
+    devices = set(DEVICE.findall(hardware_text))
+    measured_on = f"the page was measured on {hardware_text}"
+    for text, begin in _promises(study) if devices else ():
+        for match in DEVICE.finditer(text):
+            if match[0] not in devices:
+                should_be = ", ".join(sorted(devices))
+                yield study.finding(begin + match.start(), "hardware", match[0], should_be, measured_on, match[0])
     counted = next(filter(None, map(_count, (hardware_text, *(text for text, _ in _promises(study))))), None)
     if counted is None:
         why = "the number of devices is unknown, and so is the throughput of each"
@@ -171,17 +179,6 @@ def hardware(study: PublishedStudy) -> Findings:
         line = study.page.place(widest.at).line
         why = f"`{widest.text}` at line {line} takes {widest.width} devices"
         yield study.finding(at, "hardware", hardware_text, f"{widest.width} devices", why)
-
-
-def _others(study: PublishedStudy, hardware_text: str) -> Findings:
-    """Devices that title or recommendation name and the page does not have."""
-    devices, why = set(DEVICE.findall(hardware_text)), f"the page was measured on {hardware_text}"
-    for text, begin in _promises(study) if devices else ():
-        for match in DEVICE.finditer(text):
-            if match[0] not in devices:
-                yield study.finding(
-                    begin + match.start(), "hardware", match[0], ", ".join(sorted(devices)), why, match[0]
-                )
 
 
 def _count(text: str) -> int | None:

@@ -23,24 +23,30 @@ def asked(study: PublishedStudy) -> Findings:
     for arms in study.by_workload().values():
         first = arms[0]
         for arm in arms:
-            lengths, ok = arm.result.per_request(), arm.result["ok"]
+            lengths = arm.result.per_request()
+            ok = arm.result["ok"]
             if lengths is None:
                 continue
             workload = study.workload(arm)
             length = workload.output_tokens if workload and workload.fits(arm.result) else None
-            tokens, first_tokens = arm.result["output_tokens"], first.result["output_tokens"]
+            tokens = arm.result["output_tokens"]
+            first_tokens = first.result["output_tokens"]
             excess = abs((tokens / first_tokens).value - 1)
             if length is not None and lengths[1] < length * (1 - MAX_MISSING):
                 share = lengths[1] / length
-                should_be, off = plain(ok.value * length), 1 - share
+                should_be = plain(ok.value * length)
+                off = 1 - share
                 why = f"{100 * share:.1f} % of {ok} x {length}: replies ended early, and arms did not do the same work"
             elif length is None and first.result["ok"] == ok and excess > MAX_MISSING:
-                should_be, off, why = "", excess, "not the same work as in other arms"
+                should_be = ""
+                off = excess
+                why = "not the same work as in other arms"
             else:
                 continue
             if tokens.value != first_tokens.value and first_tokens:
                 why += f"; {first_tokens} at line {first.result.where('output_tokens').line}"
-            place, says = arm.result.where("output_tokens"), f"{tokens} output tokens"
+            place = arm.result.where("output_tokens")
+            says = f"{tokens} output tokens"
             yield Finding(place, "work", says, should_be, why, True, "replies", off)
 
 
@@ -58,7 +64,8 @@ def rate_limited(study: PublishedStudy) -> Findings:
             continue
         change = next((q.change for part in row.cells if (q := part.get("total_per_s")) and q.change), None)
         which = "both servers were" if len(offered) == 2 else "one of the servers was"
-        run_time, ok = arms[-1].result["duration_s"], arms[-1].result["ok"]
+        run_time = arms[-1].result["duration_s"]
+        ok = arms[-1].result["ok"]
         why = (
             f"{row.name}: {which} sent {plain(offered[0])} req/s and answered them as they came "
             f"({ok} in {run_time} s): throughput is what was sent, and only latency tells of the server"
@@ -69,7 +76,8 @@ def rate_limited(study: PublishedStudy) -> Findings:
 
 def _sending(study: PublishedStudy, arm: PublishedArm) -> tuple[float, float, float, float]:
     """The rate of an arm's requests, /s; the time of sending them, duration and latency, s; NaN: unknown."""
-    workload, result = study.workload(arm), arm.result
+    workload = study.workload(arm)
+    result = arm.result
     rate = (workload.rate if workload else None) or math.nan
     return rate, (result["ok"].value - 1) / rate, result["duration_s"].value, result.latency_s().value
 
@@ -92,7 +100,8 @@ def unsteady(study: PublishedStudy) -> Findings:
 def _behind(study: PublishedStudy, arm: PublishedArm) -> str:
     """How far a server stayed below the rate of its requests; empty if it kept up, or nothing tells."""
     rate, sending, duration, latency = _sending(study, arm)
-    done, is_paced = arm.result["requests_per_s"].value, sending >= duration / 2
+    done = arm.result["requests_per_s"].value
+    is_paced = sending >= duration / 2
     if not (is_paced and done < MIN_KEPT_SHARE * rate and latency >= MIN_LIFE_SHARE * sending):
         return ""
     why = f"{arm.name} answered {done:g} of {rate:g} req/s, and a request took {latency:.2f} s"
@@ -120,7 +129,8 @@ def failures(study: PublishedStudy) -> Findings:
         succeeding = [(arm, ok.value) for arm in arms if (ok := arm.result["ok"])]
         most = max((succeeded for _, succeeded in succeeding), default=0)
         for arm, succeeded in succeeding:
-            workload, failed = study.workload(arm), arm.result["failed"]
+            workload = study.workload(arm)
+            failed = arm.result["failed"]
             announced_requests = workload.requests or 0 if workload else 0
             sent = max(most, announced_requests, succeeded + (failed.value if failed else 0))
             if succeeded < sent:
@@ -141,7 +151,8 @@ def _failed(study: PublishedStudy, arm: PublishedArm, ok: float, sent: float) ->
     prompts = [candidate.result.per_request() for candidate in (arm, *whole[:1])]
     if len(prompts) == 2 and prompts[0] and prompts[1] and abs(prompts[0][0] / prompts[1][0] - 1) > MAX_LENGTH_CHANGE:
         why += f", with {prompts[0][0]:.1f} input tokens each against {prompts[1][0]:.1f}: other prompts, no speed-up"
-    says, weight = f"{plain(ok)} requests", 1 - ok / sent
+    says = f"{plain(ok)} requests"
+    weight = 1 - ok / sent
     return Finding(arm.result.where("ok"), "failures", says, plain(sent), why, True, "failed", weight)
 
 
@@ -168,7 +179,8 @@ def clients(study: PublishedStudy) -> Findings:
 
 
 def _other_model(study: PublishedStudy, client: ClientCommand, command: ServingCommand) -> Findings:
-    requested, served = client.model.removeprefix("./"), command.served_name.removeprefix("./")
+    requested = client.model.removeprefix("./")
+    served = command.served_name.removeprefix("./")
     name = requested.rpartition("/")[2]
     if (
         served

@@ -23,7 +23,8 @@ def peak_throughput(result: Published) -> Findings:
         return
     whole = tokens if duration.low >= 1 else tokens / duration  # some tools divide by the time of a shorter run
     seconds = math.ceil(duration.high)
-    share, reply = tokens / seconds, result.reply or 0
+    share = tokens / seconds
+    reply = result.reply or 0
     # Requests that take a second or more: within one run those at its beginning, and those that take their places.
     requests = result["peak_in_flight"] * 2 if result["mean_e2el_ms"].value >= 1000 else UNKNOWN
     if peak.above(whole):
@@ -38,14 +39,18 @@ def peak_throughput(result: Published) -> Findings:
         should_be = f"at least {share}"
     else:
         return
-    place, says = result.where("peak_output_per_s"), f"peak {peak} tok/s"
+    place = result.where("peak_output_per_s")
+    says = f"peak {peak} tok/s"
     yield Finding(place, "peak-throughput", says, f"{should_be} tok/s", why, cause="peak", weight=peak.value)
 
 
 def peak_concurrency(result: Published) -> Findings:
     """No more in flight than a cap lets through, nor than there were requests."""
-    peak, cap, sent = result["peak_in_flight"], result["cap"], result["ok"] + result["failed"]
-    says, place = f"{peak} concurrent requests", result.where("peak_in_flight")
+    peak = result["peak_in_flight"]
+    cap = result["cap"]
+    sent = result["ok"] + result["failed"]
+    says = f"{peak} concurrent requests"
+    place = result.where("peak_in_flight")
     if peak.above(cap):
         why = f"no more than {cap} may be in flight at once: requests that ran within the same second were counted"
         yield Finding(place, "peak-concurrency", says, f"at most {cap}", why, True, "same second", off(peak, cap))
@@ -55,12 +60,14 @@ def peak_concurrency(result: Published) -> Findings:
 
 def in_flight(result: Published) -> Findings:
     """Little's law: requests in flight, on average, are the rate of requests times how long each takes."""
-    rate, e2el = result["ok"] / result["duration_s"], result["mean_e2el_ms"]
+    rate = result["ok"] / result["duration_s"]
+    e2el = result["mean_e2el_ms"]
     limit = result["cap"] or result["peak_in_flight"]
     if not e2el:
         yield from _from_parts(result, rate, limit)
         return
-    computed, mean = rate * e2el / 1000, result["mean_in_flight"]
+    computed = rate * e2el / 1000
+    mean = result["mean_in_flight"]
     why = f"{rate} req/s x {e2el / 1000} s = {computed} in flight on average (Little)"
     if computed.above(limit):
         should_be = f"at most {plain(1000 * limit.value / rate.value)} ms"
@@ -72,12 +79,15 @@ def in_flight(result: Published) -> Findings:
 
 def _from_parts(result: Published, rate: Number, limit: Number) -> Findings:
     """Where E2EL was not published: TTFT and TPOT times the gaps of a reply of mean length."""
-    ttft, tpot, gaps = result["mean_ttft_ms"], result["mean_tpot_ms"], result.mean_reply - 1
+    ttft = result["mean_ttft_ms"]
+    tpot = result["mean_tpot_ms"]
+    gaps = result.mean_reply - 1
     in_flight = rate * (ttft + tpot * gaps) / 1000
     if gaps.low <= 0 or not in_flight.above(limit):
         return
     sum_of = f"{rate} req/s x ({ttft} + {tpot} x {gaps}) ms = {in_flight} in flight on average (Little)"
-    says, place = f"mean TPOT {tpot} ms", result.where("mean_tpot_ms")
+    says = f"mean TPOT {tpot} ms"
+    place = result.where("mean_tpot_ms")
     if result.reply:
         yield Finding(place, "in-flight", says, "", f"{sum_of}, and no more than {limit} were")
     else:
@@ -97,13 +107,15 @@ def rates(result: Published) -> Findings:
     duration = result["duration_s"]
     for name, (title, unit, _) in PARTS.items():
         count = counted(result, name)
-        printed, expected = result[name], count / duration
+        printed = result[name]
+        expected = count / duration
         if printed.differs(expected) and expected.value:
             off = printed.value / expected.value
             # guidellm's rates are those of its events, from the first to the last, and not of the run.
             is_near = result.over_guidellm and abs(off - 1) <= RATE_ERROR
             why = f"{count} / {duration} s = {expected}; printed is {change(off)} off"
-            says, should_be = f"{title} {printed} {unit}", f"{expected} {unit}"
+            says = f"{title} {printed} {unit}"
+            should_be = f"{expected} {unit}"
             yield Finding(result.where(name), "throughput", says, should_be, why, is_near, "rates", abs(off - 1))
 
 

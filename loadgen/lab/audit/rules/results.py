@@ -55,9 +55,11 @@ def _entries(study: PublishedStudy) -> list[re.Match[str]]:
 
 
 def _order(study: PublishedStudy, left: re.Match[str], right: re.Match[str], sign: str) -> Findings:
-    first, second = _all_servers(left), _all_servers(right)
+    first = _all_servers(left)
+    second = _all_servers(right)
     if (sign == ">" and second.above(first)) or (sign == "<" and first.above(second)):
-        left_name, right_name = left[1].rpartition(":")[2].strip(), right[1].strip()
+        left_name = left[1].rpartition(":")[2].strip()
+        right_name = right[1].strip()
         why = f"{left_name} has {first} and {right_name} {second} {left[4]}"
         yield study.finding(left.start(), "result-line", f"{left_name} {sign} {right_name}", "", why)
 
@@ -67,16 +69,19 @@ def _all_servers(entry: re.Match[str]) -> Number:
 
 
 def _entry(study: PublishedStudy, entry: re.Match[str], arms: list[PublishedArm]) -> Findings:
-    printed, name = Number.printed(entry[2]), entry[1].rpartition(":")[2].strip(" `")
+    printed = Number.printed(entry[2])
+    name = entry[1].rpartition(":")[2].strip(" `")
     totals = {arm.label: arm.total for arm in arms if arm.total}
     if not totals or any(_shows(study, arm, printed) for arm in arms):
         return
     near = difflib.get_close_matches(name, totals, 1)
-    should_be, why = "", f"no block of this section has {entry[2]}"
+    should_be = ""
+    why = f"no block of this section has {entry[2]}"
     if near:
         arm = next(arm for arm in arms if arm.label == near[0])
         block = arm.result.where("total_per_s")
-        should_be, why = str(totals[near[0]]), f"the block of {near[0]} at line {block.line} has {totals[near[0]]}"
+        should_be = str(totals[near[0]])
+        why = f"the block of {near[0]} at line {block.line} has {totals[near[0]]}"
     says = f"{name} {entry[2]}"
     place = study.page.place(entry.start())
     yield Finding(place, "result-line", says, should_be, why, not near, misprint(printed) if near else "", 1)
@@ -102,7 +107,8 @@ def summaries(study: PublishedStudy) -> Findings:
     """ "A is faster by d tok/s (p %); Mean TPOT reduced by e ms (q %)": differences, shares, and whether it was."""
     for line in SUMMARY.finditer(study.page.prose):
         texts = line.groupdict()
-        x, y = Number.printed(texts["x"]), Number.printed(texts["y"])
+        x = Number.printed(texts["x"])
+        y = Number.printed(texts["y"])
         first, second = (x, y) if texts["first"] == texts["a"] else (y, x)
         sign = -1 if texts["way"] == "slower" else 1
         yield from _claim(study, line, "gap", (first - second) * sign, " tok/s")
@@ -110,7 +116,8 @@ def summaries(study: PublishedStudy) -> Findings:
         yield from _of_tokens(study, line, first, second)
         if texts["turn"] is None:
             continue
-        tx, ty = Number.printed(texts["tx"]), Number.printed(texts["ty"])
+        tx = Number.printed(texts["tx"])
+        ty = Number.printed(texts["ty"])
         sign = 1 if texts["turn"] == "reduced" else -1
         yield from _claim(study, line, "tgap", (ty - tx) * sign, " ms")
         yield from _claim(study, line, "tshare", (ty - tx) / ty * (100 * sign), " %")
@@ -127,7 +134,8 @@ def _of_tokens(study: PublishedStudy, line: re.Match[str], first: Number, second
     wrong = abs(Number.printed(line["share"]).value - share.value) / 100
     if wrong > 2 * RATE_ERROR * ratio.value:
         why = f"tokens / duration are {first_rate} and {second_rate} tok/s"
-        says, should_be = f"{line['share']} %", f"{share} %"
+        says = f"{line['share']} %"
+        should_be = f"{share} %"
         yield study.finding(line.start("share"), "percent-of-rates", says, should_be, why, "rates", wrong)
 
 
@@ -141,7 +149,8 @@ def _claim(study: PublishedStudy, line: re.Match[str], group: str, expected: Num
     if printed.differs(expected):
         values = ("tx", "ty", "ms") if group.startswith("t") else ("x", "y", "tok/s")
         why = f"{line['a']} has {line[values[0]]} and {line['b']} {line[values[1]]} {values[2]}"
-        says, weight = f"{line[group]}{unit}", off(printed, expected)
+        says = f"{line[group]}{unit}"
+        weight = off(printed, expected)
         yield study.finding(line.start(group), "summary-line", says, f"{expected}{unit}", why, weight=weight)
 
 
@@ -153,5 +162,6 @@ def _reversed(study: PublishedStudy, line: re.Match[str], x: Number, y: Number) 
         why = (
             f"(E2EL - TTFT) / (tokens - 1) is {first_ms} ms for {line['a']}, {second_ms} for {line['b']}: the opposite"
         )
-        says, weight = f"TPOT {line['turn']} by {line['tshare']} %", 10 + abs(ratio - 1)
+        says = f"TPOT {line['turn']} by {line['tshare']} %"
+        weight = 10 + abs(ratio - 1)
         yield study.finding(line.start("tgap"), "summary-line", says, change(ratio), why, "decoding", weight)

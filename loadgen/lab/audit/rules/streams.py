@@ -38,9 +38,11 @@ def _order(result: Published) -> Findings:
     for metric in METRICS:
         names = [name for s in ASCENDING if (name := f"{s}_{metric}_ms") in result.numbers]
         for lower, higher in pairwise(names):
-            below, above = result[lower], result[higher]
+            below = result[lower]
+            above = result[higher]
             if below.above(above):
-                says, at_least = f"{title(higher)} {above} ms", f"at least {below} ms"
+                says = f"{title(higher)} {above} ms"
+                at_least = f"at least {below} ms"
                 why = f"no percentile is below a lower one, and {title(lower)} is {below} ms"
                 yield Finding(result.where(higher), "percentile-order", says, at_least, why)
 
@@ -48,8 +50,10 @@ def _order(result: Published) -> Findings:
 def _bounds(result: Published) -> Findings:
     duration = result["duration_s"]
     for statistic in STATISTICS:
-        first, last = f"{statistic}_ttft_ms", f"{statistic}_e2el_ms"
-        ttft, e2el = result[first], result[last]
+        first = f"{statistic}_ttft_ms"
+        last = f"{statistic}_e2el_ms"
+        ttft = result[first]
+        e2el = result[last]
         if ttft.above(e2el):
             why = f"each first token comes before the last one, and {title(last)} is {e2el} ms"
             yield _bound(result, first, e2el, why)
@@ -63,7 +67,9 @@ def _bound(result: Published, name: str, most: Number, why: str) -> Finding:
 
 def tpot(result: Published) -> Findings:
     """TPOT is what E2EL leaves after TTFT, by the tokens after the first; nothing else has room in a reply."""
-    printed, ttft, reply = result["mean_tpot_ms"], result["mean_ttft_ms"], result.reply
+    printed = result["mean_tpot_ms"]
+    ttft = result["mean_ttft_ms"]
+    reply = result.reply
     expected, reason = _expected(result)
     if not printed or not ttft or _is_near(printed, expected):
         return
@@ -72,9 +78,11 @@ def tpot(result: Published) -> Findings:
         tpot_ms = result[f"{statistic}_tpot_ms"]
         if reply and tpot_ms.value > 0 and tpot_ms.agrees(result[f"{statistic}_ttft_ms"] / reply):
             copied.append(statistic)
-    e2el, tokens = result["mean_e2el_ms"], result.mean_reply
+    e2el = result["mean_e2el_ms"]
+    tokens = result.mean_reply
     is_whole = printed.agrees(e2el / tokens) and printed.differs(result.decode_ms())
-    parts, cause = [f"{reason} = {expected} ms from a token to the next"] if expected else [], "other"
+    parts = [f"{reason} = {expected} ms from a token to the next"] if expected else []
+    cause = "other"
     if copied and (expected or len(copied) == 2):  # without E2EL only that both agree is no chance
         number, of = (result[f"{copied[0]}_{metric}_ms"] for metric in ("tpot", "ttft"))
         whose, both = (f"the {copied[0]}, {number},", "") if expected else ("it", ", in mean and median")
@@ -85,7 +93,8 @@ def tpot(result: Published) -> Findings:
         parts.append(f"it is E2EL by output tokens, {e2el} / {tokens}: {why}")
         cause = WITH_FIRST
     if parts:
-        says, should_be = f"mean TPOT {printed} ms", f"{expected} ms" if expected else ""
+        says = f"mean TPOT {printed} ms"
+        should_be = f"{expected} ms" if expected else ""
         weight = off(printed, expected) if expected else 0.0
         place = result.where("mean_tpot_ms")
         yield Finding(place, "tpot", says, should_be, "; ".join(parts), cause=cause, weight=weight)
@@ -93,11 +102,13 @@ def tpot(result: Published) -> Findings:
 
 def itl(result: Published) -> Findings:
     """ITL is the time between tokens: as long as decoding took for each, and for most of them near its mean."""
-    mean, median = result["mean_itl_ms"], result["median_itl_ms"]
+    mean = result["mean_itl_ms"]
+    median = result["median_itl_ms"]
     if not mean or result["output_tokens"].value < 2 * max(result["ok"].value, 1):
         return  # no reply has two tokens
     decode = result.decode_ms()
-    says, where = f"mean ITL {mean} ms", result.where("mean_itl_ms")
+    says = f"mean ITL {mean} ms"
+    where = result.where("mean_itl_ms")
     if mean.value <= 0:
         reply_text = f" of a reply of {result.mean_reply}" if result.mean_reply else ""
         why = f"no gap was seen between the tokens{reply_text}"
@@ -110,31 +121,29 @@ def itl(result: Published) -> Findings:
         yield Finding(result.where("median_itl_ms"), "itl-coalesced", f"median ITL {median} ms", "", why)
     else:
         yield from _diluted(result, mean)
-        yield from _stalled(result, mean)
-
-
-def _stalled(result: Published, mean: Number) -> Findings:
-    """A mean gap above the 99th percentile: a hundredth of the gaps holds most of the time."""
-    high = result["p99_itl_ms"]
-    if high.value > 0 and mean.above(high * MIN_STALL_FACTOR):
-        share = 100 * (1 - high.value / mean.value)
-        why = f"P99 ITL is {high} ms: 1 % of the gaps hold {share:.0f} % of the time or more"
-        says, place = f"mean ITL {mean} ms", result.where("mean_itl_ms")
-        yield Finding(place, "itl-stalled", says, "", why, True, "stalls", mean.value / high.value)
+        # A mean above the 99th percentile: a hundredth of the gaps holds most of the time.
+        high = result["p99_itl_ms"]
+        if high.value > 0 and mean.above(high * MIN_STALL_FACTOR):
+            share = 100 * (1 - high.value / mean.value)
+            why = f"P99 ITL is {high} ms: 1 % of the gaps hold {share:.0f} % of the time or more"
+            yield Finding(where, "itl-stalled", says, "", why, True, "stalls", mean.value / high.value)
 
 
 def _diluted(result: Published, mean: Number) -> Findings:
     """Where all replies are as long, TPOT and ITL are of the same time: their ratio counts the gaps."""
-    printed, reply = result["mean_tpot_ms"], result.reply
+    printed = result["mean_tpot_ms"]
+    reply = result.reply
     expected, _ = _expected(result)
     is_off = bool(expected) and not _is_near(printed, expected)
     if reply is None or not printed.value > 0 or result.tpot_with_first or is_off:
         return
-    between, seen = reply - 1, (reply - 1) * printed.value / mean.value
+    between = reply - 1
+    seen = (reply - 1) * printed.value / mean.value
     if abs(seen - round(seen)) > MAX_DILUTION * between or abs(seen / between - 1) < MAX_DILUTION:
         return
     many = round(seen)
-    says, place = f"mean ITL {mean} ms", result.where("mean_itl_ms")
+    says = f"mean ITL {mean} ms"
+    place = result.where("mean_itl_ms")
     why = f"ITL / TPOT = {mean} / {printed} = {between}/{many}: {many} gaps in a reply of {reply} tokens, "
     why += f"which has {between}: {'events without a token count' if many > between else 'some events bring several'}"
     if many > between:
@@ -145,7 +154,9 @@ def _diluted(result: Published, mean: Number) -> Findings:
 
 def _expected(result: Published) -> tuple[Number, str]:
     """What mean TPOT follows from E2EL, and how; unknown where it does not: replies of many lengths, no E2EL."""
-    e2el, ttft, tokens = result["mean_e2el_ms"], result["mean_ttft_ms"], result.mean_reply
+    e2el = result["mean_e2el_ms"]
+    ttft = result["mean_ttft_ms"]
+    tokens = result.mean_reply
     if result.tpot_with_first:
         return e2el / tokens, f"E2EL / tokens = {e2el} / {tokens}"
     if result.reply is None:

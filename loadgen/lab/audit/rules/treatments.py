@@ -26,7 +26,8 @@ def recommended(study: PublishedStudy) -> Findings:
     tuned = [arm for arm in study.tried if arm.command]
     if command is None or not tuned:
         return
-    at, says = command.at, f"`{command.text}`"
+    at = command.at
+    says = f"`{command.text}`"
     served = [arm for arm in tuned if _serves(command, arm)]
     beside = next(_beside(study, command), None)
     alike = [arm for arm in tuned if arm.command.engines & command.engines] or tuned
@@ -60,7 +61,8 @@ def _below(study: PublishedStudy) -> str:
     """That an arm of the stages was better than what the comparison has for their workload."""
     best = study.best(study.tried)
     for _, base, cell, _ in study.comparison.pairs():
-        total, shown = cell.get("total_per_s"), study.shown(base)
+        total = cell.get("total_per_s")
+        shown = study.shown(base)
         if shown and shown[0].stage and total and best and best.total.above(total.whole):
             return f"; {best.name} had {best.total} tok/s, more than the {total.text} beside it"
     return ""
@@ -88,7 +90,8 @@ def _differs(study: PublishedStudy, arm: PublishedArm, command: ServingCommand) 
 
 def _not_best(study: PublishedStudy, command: ServingCommand, served: list[PublishedArm]) -> Findings:
     """Another arm of the stages was better by what the page judges by."""
-    best, chosen = study.best(study.tried), study.best(served)
+    best = study.best(study.tried)
+    chosen = study.best(served)
     if best is None or chosen is None or study.repeated or not (gain := study.gain(best, chosen)).above(1):
         return
     unit = "requests each take less time" if study.of_latency else f"{best.total} against {chosen.total} tok/s"
@@ -209,7 +212,7 @@ def unreported(study: PublishedStudy) -> Findings:
     """A workload that was measured is in a table, whichever way it went."""
     if study.comparison is NO_TABLE or study.repeated:
         return
-    shown = {id(arm) for _, _, arms in study.cells() for arm in arms}
+    shown = set(map(id, itertools.chain.from_iterable(arms for _, _, arms in study.cells())))
     rows = " / ".join(row.name.lower() for row in study.comparison.rows)
     for workload, arms in study.by_workload().items():
         if workload and workload.lower() not in rows and not any(id(arm) in shown for arm in arms):

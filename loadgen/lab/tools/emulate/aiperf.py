@@ -94,18 +94,22 @@ class Records(View):
 
 
 def _records(view: View) -> Records:
-    run, active = view.run, view.active
+    run = view.run
+    active = view.active
     contents = CONTENTS if REFUSALS in active else event_selection(lambda flags: flags & TOKENS)
     selected = run.select(contents)
     included = (run.complete if FORGIVING in active else run.ok) & (selected.count > 0)
-    start, first, last = view.starts[included], selected.first[included], selected.last[included]
+    start = view.starts[included]
+    first = selected.first[included]
+    last = selected.last[included]
     output = run.completion_tokens if NO_USAGE in active else run.tokens
     return Records(run, active, contents, included, start, first, last, output[included])
 
 
 def _latencies(view: View) -> list[Row]:
     records = _records(view)
-    latency, ttft = records.last - records.start, records.first - records.start
+    latency = records.last - records.start
+    ttft = records.first - records.start
     return [
         *_metric("Time to First Token (ms)", "ttft", Distribution(ttft.astype(float)), MS),
         *_metric("Time to Second Token (ms)", None, records.second, MS),
@@ -116,7 +120,8 @@ def _latencies(view: View) -> list[Row]:
 
 def _totals(view: View) -> list[Row]:
     records = _records(view)
-    duration_s, mean_gaps = records.duration_s, records.mean_gaps
+    duration_s = records.duration_s
+    mean_gaps = records.mean_gaps
     counted = records.output[records.output >= 0].astype(float)
     total = float(counted.sum()) / duration_s if len(counted) and duration_s else None
     per_user = Distribution(1e9 / mean_gaps[mean_gaps > 0])

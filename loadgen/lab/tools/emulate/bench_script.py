@@ -142,7 +142,8 @@ class Answers(View):
     @property
     def peak_tokens(self) -> float:
         """Maximum number of tokens in a second; loadgen divides by a run that is shorter."""
-        completed, selected = self.completed, self.run.select(self.tokens)
+        completed = self.completed
+        selected = self.run.select(self.tokens)
         if not completed.any():
             return 0.0
         counts_one = (SPREAD if self.divides else EVENT_IS_TOKEN) in self.active

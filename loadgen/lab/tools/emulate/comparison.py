@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ class ToolComparison:
     @property
     def reasons(self) -> list[Rule]:
         """The rules that changed a row, without duplicates, in the order of their first occurrence."""
-        return list(dict.fromkeys(rule for row in self.rows for rule in row.why))
+        return list(dict.fromkeys(chain.from_iterable(row.why for row in self.rows)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; `why` holds names of `reasons`."""
@@ -122,7 +123,7 @@ def explain(tool: Tool, run: RecordedRun, result: Result) -> list[ExplainedRow]:
         run: The recorded run.
         result: The result of the same records.
     """
-    return [row for section in tool.sections for row in _explain_section(tool, section, run, result)]
+    return list(chain.from_iterable(_explain_section(tool, section, run, result) for section in tool.sections))
 
 
 def loadgen_value(result: Result, name: str) -> float | None:
@@ -164,7 +165,10 @@ def _explain_section(tool: Tool, section: Section, run: RecordedRun, result: Res
         before = after
     for row in differing:
         if not why[row.label] and not row.notes:  # the reason is loadgen's own
-            why[row.label] += [DIGITS] if row.is_latency else [UNKNOWN] * bool(run.abandoned.any())
+            if row.is_latency:
+                why[row.label].append(DIGITS)
+            elif run.abandoned.any():
+                why[row.label].append(UNKNOWN)
     return [ExplainedRow(row, ours[row.label], tuple(dict.fromkeys((*why[row.label], *row.notes)))) for row in rows]
 
 
@@ -178,7 +182,8 @@ def render(comparison: ToolComparison) -> str:
 
 
 def _lines(comparison: ToolComparison) -> Iterator[str]:
-    tool, rows = comparison.tool, comparison.rows
+    tool = comparison.tool
+    rows = comparison.rows
     requests = f"{comparison.path} ({comparison.requests} requests)"
     yield f"What {tool.title} would have printed for {requests}, and loadgen's numbers"
     for premise in tool.premises:

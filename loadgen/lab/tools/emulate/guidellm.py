@@ -148,7 +148,8 @@ class Requests(View):
             at = selected.at[np.repeat(self.included, selected.count)]
             return (at - self.run.start_ns) / S, tokens_per_event(self.run, selected, self.included).astype(float)
         several = self.seen > 1
-        first, last = (self.first - self.run.start_ns) / S, (self.last - self.run.start_ns) / S
+        first = (self.first - self.run.start_ns) / S
+        last = (self.last - self.run.start_ns) / S
         steps = np.where(several & (self.output > 1), self.seen - 1, 0)
         number = np.arange(steps.sum()) - np.repeat(np.cumsum(steps) - steps, steps) + 1
         step = (last - first) / np.maximum(steps, 1)
@@ -192,7 +193,8 @@ class Requests(View):
         """Maximum number of concurrent requests."""
         if MERGED not in self.active:
             return self.run.peak_in_flight
-        started, ended = (self.start - self.first_start) / S, (self.end - self.first_start) / S
+        started = (self.start - self.first_start) / S
+        ended = (self.end - self.first_start) / S
         return _or_zero(concurrency(started, ended, 0.0, self.duration_s), "max")
 
 
@@ -230,9 +232,11 @@ def concurrency(starts: Floats, ends: Floats, begin: float, end: float) -> Distr
 def merged(times: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Sort events by time; merge those within MERGE_S of the first of them, with the sum of their weights."""
     order = np.argsort(times)
-    times, weights = times[order], weights[order]
+    times = times[order]
+    weights = weights[order]
     beyond: Int64s = np.searchsorted(times, times + MERGE_S, side="right")
-    first, at = array("q"), 0
+    first = array("q")
+    at = 0
     while at < len(times):
         first.append(at)
         at = int(beyond[at])
@@ -245,7 +249,8 @@ def _or_zero(distribution: Distribution | None, statistic: str) -> float:
 
 
 def _requests(view: View) -> Requests:
-    run, active = view.run, view.active
+    run = view.run
+    active = view.active
     tokens = event_selection(lambda flags: flags & CHOICE and _is_token(run.chat, active, flags))
     included = run.complete if FORGIVING in active else run.ok
     selected = run.select(tokens)
@@ -277,7 +282,8 @@ def _is_token(chat: bool, active: Rules, flags: int) -> bool:
 
 def _totals(view: View) -> list[Row]:
     requests = _requests(view)
-    completed, duration_s = float(requests.included.sum()), requests.duration_s
+    completed = float(requests.included.sum())
+    duration_s = requests.duration_s
     rows = [Row("Successful requests:", completed, "completed", 0, notes=view.notes_on_counts(requests.included))]
     if view.run.settings.max_concurrency is not None:
         rows.append(Row("Maximum request concurrency:", view.run.settings.max_concurrency, "max_concurrency", 0))

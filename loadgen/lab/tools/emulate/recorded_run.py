@@ -101,11 +101,16 @@ class RecordedRun:
         if endpoints.find(settings).dialect is not None:
             problem = f"what the tools print for the backend {endpoints.name_of(settings)} is not known"
             raise BadInput("--as", problem, "name a run of chat, completions or /generate")
-        self.settings, self.start_ns, self.chat = settings, start_ns, is_chat(settings)
+        self.settings = settings
+        self.start_ns = start_ns
+        self.chat = is_chat(settings)
         self.native = endpoints.find(settings) is GENERATE
-        self._at, self._flags, self._event_tokens = array("q"), array("h"), array("i")
+        self._at = array("q")
+        self._flags = array("h")
+        self._event_tokens = array("i")
         self._has_event_tokens = False
-        rows, offsets = [], [0]
+        rows = []
+        offsets = [0]
         for record in records:
             self._add(record)
             offsets.append(len(self._at))
@@ -147,7 +152,10 @@ class RecordedRun:
         return float(most_at_once(self.sent[sent], self.closed[sent]))
 
     def _add(self, record: Record) -> None:
-        stream, marks, counts, at = record.stream, record.marks, record.token_counts, 0
+        stream = record.stream
+        marks = record.marks
+        counts = record.token_counts
+        at = 0
         if stream is None:
             problem = f"request {record.index} has no events of its stream"
             raise BadInput(

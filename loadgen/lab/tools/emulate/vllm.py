@@ -106,7 +106,8 @@ class Client:
 
     def tokens(self, view: View) -> bytes:
         """Return the selection of events that count as tokens with the active rules."""
-        chat, active = view.run.chat, view.active
+        chat = view.run.chat
+        active = view.active
 
         def counts(flags: int) -> bool:
             if flags & TOKENS:
@@ -117,11 +118,13 @@ class Client:
 
 
 def _answers(client: Client, view: View) -> Answers:
-    run, active = view.run, view.active
+    run = view.run
+    active = view.active
     tokens = client.tokens(view)
     usage_ends = client.ends_with_usage(run.chat)
     marks = NOT_DONE if usage_ends and USAGE_ENDS in active else tokens
-    start, ends = view.starts, run.select(marks)
+    start = view.starts
+    ends = run.select(marks)
     output, read = _output(client, view)
     prompts = run.prompts
     if PLANNED_INPUT in active:
@@ -158,7 +161,8 @@ def _output(client: Client, view: View) -> tuple[Int64s, Bools]:
 
 
 def _totals(client: Client, view: View) -> list[Row]:
-    settings, answers = view.run.settings, _answers(client, view)
+    settings = view.run.settings
+    answers = _answers(client, view)
     completed = float(answers.completed.sum())
     rows = [Row("Successful requests:", completed, "completed", 0, notes=answers.count_notes)]
     if client.version >= 32:
@@ -167,8 +171,10 @@ def _totals(client: Client, view: View) -> list[Row]:
         rows.append(Row("Maximum request concurrency:", settings.max_concurrency, "max_concurrency", 0))
     if math.isfinite(settings.request_rate):
         rows.append(Row("Request rate configured (RPS):", settings.request_rate, "request_rate"))
-    total_in, total_out = answers.total_input, answers.total_output
-    input_notes, output_notes = answers.input_notes, answers.output_notes
+    total_in = answers.total_input
+    total_out = answers.total_output
+    input_notes = answers.input_notes
+    output_notes = answers.output_notes
     rows += [
         Row("Benchmark duration (s):", answers.duration_s, "duration"),
         Row("Total input tokens:", total_in, "total_input_tokens", 0, notes=input_notes),
@@ -200,7 +206,8 @@ def _latency(metric: str, client: Client, view: View) -> list[Row]:
     settings = view.run.settings
     if metric not in settings.percentile_metrics.split(","):
         return []
-    answers, ps = _answers(client, view), client.percentiles(settings.metric_percentiles)
+    answers = _answers(client, view)
+    ps = client.percentiles(settings.metric_percentiles)
     notes = answers.output_notes if metric == "tpot" else ()
     return view.percentile_rows(f"{metric.upper()} (ms)", metric, getattr(answers, metric), ps, notes=notes)
 
@@ -228,7 +235,9 @@ def _steady(client: Client, view: View) -> list[Row]:
     if not client.rust or limit is None or math.isfinite(run.settings.request_rate):
         return []
     answers = _answers(client, view)
-    completed, start, end = answers.completed, answers.starts, answers.end
+    completed = answers.completed
+    start = answers.starts
+    end = answers.end
     window = throughput.at_least_in_flight(start[completed], end[completed], math.ceil(STEADY_SHARE * limit))
     if window is None:
         return []
@@ -240,7 +249,8 @@ def _steady(client: Client, view: View) -> list[Row]:
     selected = run.select(answers.tokens)
     tokens = float(inside(selected.at[np.repeat(completed, selected.count)]).sum())
     prompts = float(answers.input[began].sum())
-    seconds, unknown = (window[1] - window[0]) / 1e9, (UNPLANNED,) if (answers.input[began] < 0).any() else ()
+    seconds = (window[1] - window[0]) / 1e9
+    unknown = (UNPLANNED,) if (answers.input[began] < 0).any() else ()
     rates = {
         "Request throughput (req/s):": float((completed & inside(end)).sum()),
         "Output token throughput (tok/s):": tokens,

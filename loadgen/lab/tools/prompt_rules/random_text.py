@@ -152,7 +152,8 @@ class Vllm011Random(ConsecutiveIds):
 
     def draw(self, count: int) -> RandomNumbers:
         """Draw the prefix last."""
-        generator, size = np.random.default_rng(self.seed), self.tokenizer.own_size
+        generator = np.random.default_rng(self.seed)
+        size = self.tokenizer.own_size
         inputs = generator.integers(*self.inputs, size=count, endpoint=True)
         outputs = generator.integers(*self.outputs, size=count, endpoint=True)
         offsets = generator.integers(0, size, size=count)
@@ -185,7 +186,8 @@ class Vllm09Random(ConsecutiveIds):
 
     def draw(self, count: int) -> RandomNumbers:
         """Draw the prefix first."""
-        draw, size = np.random.RandomState(self.seed).randint, self.tokenizer.own_size
+        draw = np.random.RandomState(self.seed).randint
+        size = self.tokenizer.own_size
         prefix = draw(0, size, size=self.prefix_tokens).tolist()
         inputs, outputs = (draw(low, high + 1, size=count) for low, high in (self.inputs, self.outputs))
         return RandomNumbers(prefix, inputs, outputs, draw(0, size, size=count))
@@ -231,7 +233,8 @@ class Guidellm05Random:
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, the first k of which are those of `prompts(k)`. One at a time is in memory."""
-        faker, total = _faker(self.seed), 0
+        faker = _faker(self.seed)
+        total = 0
         for row in range(count):
             ids: list[int] = []
             attempts = 0
