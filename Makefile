@@ -25,8 +25,8 @@ demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 reque
 
 # Where Python is told to keep no bytecode, each process would compile the whole package.
 unexport PYTHONDONTWRITEBYTECODE
-unit: $(VENV)/.test  ## the inner loop: every room's unit tests, without a process or a socket
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q --hypothesis-profile unit \
+unit: $(VENV)/.test  ## the inner loop: every room's unit tests, without a process or a socket; prints their CPU time
+	$(BIN)/python -m tests.helpers.cpu_time $(BIN)/python -m pytest -n 2 --dist loadfile -q --hypothesis-profile unit \
 		-m 'not slow and not integration and not real_data' $(ROOMS)
 
 test: $(VENV)/.test  ## what every change must pass: unit tests, and integration tests with a real engine
@@ -57,6 +57,7 @@ bench: $(VENV)/.all  ## what the client costs, beside a plain aiohttp client and
 	$(BIN)/python -m bench.performance.stamps $(filter --quick,$(FLAGS))
 	$(BIN)/python -m bench.performance.tls $(filter --quick,$(FLAGS))
 	$(BIN)/python -m bench.performance.cpu_profile $(filter --quick,$(FLAGS))
+	$(BIN)/python -m bench.performance.instructions $(filter --quick,$(FLAGS))
 
 ordinary: $(VENV)/.all  ## how often the runs of a user's first hours are VALID, a quarter of an hour; FLAGS=--quick
 	$(BIN)/python -m bench.performance.ordinary $(FLAGS)

@@ -2,7 +2,7 @@
 
 import re
 
-from loadgen.util.program_output import program_output
+from loadgen.util.machine import program_output
 
 TIMEOUT_S = 5.0
 

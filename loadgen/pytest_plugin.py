@@ -53,7 +53,7 @@ class Runs:
         """
         from loadgen import BadInput, RunSettings
         from loadgen.config import output_check
-        from loadgen.config.python_names import python_names
+        from loadgen.config.run_fields import python_names
 
         asked = (given or RunSettings()).replace(**fields)
         if (asked.engine, asked.base_url, asked.host, asked.port) == (None,) * 4:

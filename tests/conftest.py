@@ -17,19 +17,21 @@ import pytest
 from hypothesis import settings
 
 from loadgen.core import accumulator, histogram, http1, record, record_json, sse
-from loadgen.engines.sim import emit, planned
+from loadgen.engines.sim import emit, outlet, planned
+from tests.helpers.thinning import UNIT_EXAMPLES
 
 pytest_plugins = ["loadgen.testing.fixtures"]
 
 # A busy machine makes an example slow, not wrong.
 settings.register_profile("loadgen", deadline=None)
-settings.register_profile("unit", deadline=None, max_examples=20)  # for the inner loop
+settings.register_profile("unit", deadline=None, max_examples=UNIT_EXAMPLES)  # for the inner loop
 settings.load_profile("loadgen")
 COUNTING = (
     accumulator,
     emit,
     histogram,
     http1,
+    outlet,
     planned,
     record,
     record_json,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.accuracy.measuring import Finding, Int64s, Run, ms, us
-from loadgen.checks.client_error import allowed_ms
+from loadgen.checks.distortion import allowed_ms
 from loadgen.metrics.statistic import statistic_ms
 from loadgen.runner.run_result import Result
 

@@ -25,7 +25,7 @@ from loadgen.runner.workers import open_workers
 from loadgen.testing.process import Process
 from loadgen.testing.truth import Truth
 from loadgen.util import machine
-from loadgen.util.affinity import separate_cores
+from loadgen.util.scheduling import separate_cores
 from loadgen.workload.prompt import Prompt
 
 Int64s = NDArray[np.int64]

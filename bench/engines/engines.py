@@ -8,8 +8,8 @@ from bench.engines import recipes, xpyd
 from bench.engines.environments import CACHE, Recipe, made
 from bench.engines.tiny_qwen3 import tiny_qwen3
 from loadgen.engines.kinds import llamacpp, transformers_serve, vllm
-from loadgen.engines.kinds.command_engine import CommandEngine
-from loadgen.engines.sim.vocabulary import TOKENIZER
+from loadgen.engines.kinds.engine import CommandEngine
+from loadgen.engines.sim.tokenizer import TOKENIZER
 from loadgen.testing.engine_conformance import Case
 from tests.helpers.real_llamacpp import KNOBS, RAW, gguf
 from tests.helpers.real_tokenizers import smollm2

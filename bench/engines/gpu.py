@@ -21,7 +21,7 @@ import orjson
 
 from bench.engines.environments import CACHE
 from bench.engines.tiny_qwen3 import TEMPLATE, VOCABULARY, settings
-from loadgen.util.gpus import Nvml
+from loadgen.util.accelerators import Nvml
 from tests.helpers.command_line import LOADGEN, environment
 from tests.helpers.real_tokenizers import qwen3
 

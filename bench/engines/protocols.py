@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from bench.engines.engines import Real
-from loadgen.client import capture_file
 from loadgen.core.record import Record
 from loadgen.engines import Server
 from loadgen.metrics.records.file import RecordFile
@@ -98,9 +97,7 @@ def run(real: Real, server: Server, protocol: Protocol, folder: Path) -> tuple[s
     if done.returncode:
         raise ProtocolFailed(f"{stem}: loadgen run ended with {done.returncode}: {done.stderr[-2000:]}")
     result = json.loads(done.stdout)
-    answers = [
-        Golden(stem, answer, {"backend": protocol.backend}) for answer in capture_file.load(str(capture)).responses
-    ]
+    answers = [Golden(stem, answer, {"backend": protocol.backend}) for answer in capture.load(str(capture)).responses]
     kept = sorted(RecordFile(records), key=lambda record: record.index)
     problems = [*_problems(protocol, result, kept), *contradictions(answers, kept)]
     if problems:

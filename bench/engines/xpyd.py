@@ -1,7 +1,6 @@
 """xpyd-sim, an independent simulator: a server written by others, whose streams look otherwise than ours."""
 
-from loadgen.engines.kinds.command_engine import CommandEngine
-from loadgen.engines.kinds.engine import Probes
+from loadgen.engines.kinds.engine import CommandEngine, Probes
 from loadgen.engines.kinds.knob_forms import Flag
 from loadgen.engines.kinds.knob_table import KnobTable
 

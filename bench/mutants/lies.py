@@ -40,7 +40,11 @@ LIES = (
         (
             # The pacer's alone: the loop probe's alarm bounds how long a poll waits.
             Edit(PACER, "import KERNEL, AnyAlarm, Clock", "import KERNEL, AnyAlarm, Clock, LoopAlarm"),
-            Edit(PACER, "self._clock.alarm(asyncio.get_running_loop()", "LoopAlarm(asyncio.get_running_loop()"),
+            Edit(
+                PACER,
+                "\n        self._alarm = self._clock.alarm(asyncio.get_running_loop()",
+                "\n        self._alarm = LoopAlarm(asyncio.get_running_loop()",
+            ),
             Edit(PACER, "self._hook.due_ns = max(due, now_ns())", "pass"),
             Edit(
                 CLOCK,
@@ -55,9 +59,9 @@ LIES = (
         (
             Edit(
                 "loadgen/client/connector.py",
-                "        step = connect_errors.LOOKING_UP\n",
+                "        step = LOOKING_UP\n",
                 "        while self._turn >= 100:\n            await asyncio.sleep(0.01)\n"
-                "        step = connect_errors.LOOKING_UP\n",
+                "        step = LOOKING_UP\n",
             ),
         ),
         Test(
@@ -71,7 +75,7 @@ LIES = (
         (
             *STALLS,
             Edit(
-                "loadgen/core/c/kernel_stamp.pxd",
+                "loadgen/core/c/kernel.pxd",
                 "return setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof flags) == 0;",
                 "return 0;",
             ),
@@ -117,7 +121,7 @@ LIES = (
     ),
     Mutant(
         "miss a step of the clock",
-        (Edit("loadgen/core/read_loop.pyx", "self.usable = is_first or ", "self.usable = True or is_first or "),),
+        (Edit("loadgen/core/kernel_clock.pyx", "self.usable = is_first or ", "self.usable = True or is_first or "),),
         Test("tests/core/test_kernel_clock.py::test_stamps_are_unusable_after_a_step_until_the_next_pair"),
     ),
     Mutant(

@@ -3,11 +3,11 @@
 import asyncio
 import sys
 
+from loadgen.engines.sim.connection import ServerConnection
+from loadgen.engines.sim.http1 import Request, RequestError
 from loadgen.testing import server_main
-from loadgen.testing.replies import error_body, models
-from loadgen.testing.request import Request
+from loadgen.testing.replies import models
 from loadgen.testing.roofline import make
-from loadgen.testing.server_connection import ServerConnection
 from loadgen.util.argument_parser import integer_within, number
 
 MODEL = "grouped"
@@ -38,7 +38,7 @@ class Connection(ServerConnection):
             case "GET", "/v1/models":
                 self.reply(models(MODEL))
             case _:
-                self.reply(error_body(f"there is no {ask.path}", 404), status=404)
+                raise RequestError(404, f"there is no {ask.path}")
 
     def _write_next(self, left: list[bytes]) -> None:
         if self.transport.is_closing():

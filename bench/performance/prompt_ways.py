@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from loadgen.config.settings import RunSettings
-from loadgen.runner.prepare_main import PrepareOrder
+from loadgen.runner.preparer import PrepareOrder
 from loadgen.util import child_process
 from loadgen.workload import datasets
 from loadgen.workload.datasets.sharegpt import ShareGPTDataset
@@ -144,7 +144,7 @@ def prepared(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]
         settings = _random(work)
         with tempfile.TemporaryDirectory() as folder:
             order = PrepareOrder(settings, Target.from_settings(settings, "m"), work.count, Path(folder))
-            command = [sys.executable, "-m", "loadgen.runner.prepare_main"]
+            command = [sys.executable, "-m", "loadgen.runner.preparer"]
             subprocess.run(command, input=child_process.encode(order), stdout=subprocess.DEVNULL, check=True)
             with Requests(Path(folder)) as requests:
                 for row in range(len(requests)):

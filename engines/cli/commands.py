@@ -1,11 +1,16 @@
 """Entry points of the commands `loadgen serve` (runs an engine) and `loadgen engines` (lists engines)."""
 
 import json
+from collections.abc import Iterable
+from typing import Any
 
+from loadgen.engines.kinds.engine import Engine
+from loadgen.engines.kinds.knobs import KNOBS
 from loadgen.errors import BadInput
-from loadgen.util import plugins
+from loadgen.util import packages
 from loadgen.util.argument_parser import OneLineParser
 
+NOT_FOUND = "-"
 GROUP = "loadgen.engines"
 USAGE = """\
 usage: loadgen serve ENGINE MODEL [flags] [-- the engine's own flags]
@@ -24,7 +29,7 @@ def serve(argv: list[str]) -> int:
         BadInput: There is no such engine, or a flag cannot be used.
         EngineError: The server did not start, or did not stop.
     """
-    entries = plugins.installed(GROUP)
+    entries = packages.installed(GROUP)
     names = ", ".join(sorted(entries.names)) or "none"
     if not argv or argv[0] in ("-h", "--help"):
         print(f"{USAGE}\nengines: {names}")
@@ -34,7 +39,7 @@ def serve(argv: list[str]) -> int:
         raise BadInput(name, "unknown engine", f"use one of: {names}")
     from loadgen.engines.cli.serve import serve_engine
 
-    return serve_engine(plugins.load(name, entries[name]), rest)
+    return serve_engine(packages.load(name, entries[name]), rest)
 
 
 def engines(argv: list[str]) -> int:
@@ -49,9 +54,35 @@ def engines(argv: list[str]) -> int:
     parser = OneLineParser("loadgen engines", description="List the engines that `loadgen serve` can start.")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     flags = parser.parse_args(argv)
-    from loadgen.engines.cli.engine_list import as_text, engine_list
 
-    entries = sorted(plugins.installed(GROUP), key=lambda entry: entry.name)
-    listed = engine_list(plugins.load(entry.name, entry) for entry in entries)
+    entries = sorted(packages.installed(GROUP), key=lambda entry: entry.name)
+    listed = engine_list(packages.load(entry.name, entry) for entry in entries)
     print(json.dumps(listed, indent=2) if flags.json else as_text(listed))
     return 0
+
+
+def engine_list(engines: Iterable[Engine]) -> dict[str, Any]:
+    """Return the list as JSON: engines by name, and the meaning of the knobs; no package of an engine is imported.
+
+    The version of an engine is None if it is not installed, or if its version is unknown.
+    """
+    return {
+        "engines": {engine.name: {"version": engine.version(), "knobs": dict(engine.knobs())} for engine in engines},
+        "knobs": {knob.name: {"type": knob.kind.__name__, "help": knob.help} for knob in KNOBS.values()},
+    }
+
+
+def as_text(listed: dict[str, Any]) -> str:
+    """Return the list as text: a line for each engine, then a paragraph for each knob."""
+    engines = listed["engines"]
+    width = max(map(len, engines), default=0)
+    lines = [f"{'engine':<{width}}  installed version"]
+    lines += [f"{name:<{width}}  {engine['version'] or NOT_FOUND}" for name, engine in engines.items()]
+    for knob, about in listed["knobs"].items():
+        lines += ["", f"{knob} ({about['type']}): {about['help']}"]
+        engines_by_name: dict[str, list[str]] = {}
+        for name, engine in engines.items():
+            if knob in engine["knobs"]:
+                engines_by_name.setdefault(engine["knobs"][knob], []).append(name)
+        lines += [f"    {', '.join(names)}: {flag}" for flag, names in engines_by_name.items()]
+    return "\n".join(lines)

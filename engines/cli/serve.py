@@ -26,6 +26,7 @@ def serve_engine(engine: Engine, argv: Sequence[str]) -> int:
     """Start a server, print its URL when it is ready, and stop it at Ctrl-C, SIGTERM or SIGHUP.
 
     Args:
+        engine: The kind of engine.
         argv: The command line after the engine's name.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Knobs: the settings of a server under names that all engines share."""
+"""Knobs: the settings of a server under names that all engines share, and the value of the knob `speculative`."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -8,6 +8,7 @@ from typing import Any
 from loadgen.errors import BadInput
 
 KINDS = {int: "a whole number", float: "a number", str: "a word", bool: "true or false", dict: "a mapping"}
+FIELDS = ("method", "num_speculative_tokens", "model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +94,40 @@ def check_word(field: str, value: Any) -> str:
     if not isinstance(value, str) or not value.isprintable() or not value.strip() or value.startswith("-"):
         raise BadInput(field, f"{value!r} cannot stand on a command line", "give text that does not start with a dash")
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class Speculation:
+    """The settings of speculative decoding.
+
+    Attributes:
+        method: The engine's name of the method.
+        tokens: Tokens drafted in each step.
+        model: The draft model; None: the model itself, or its prompt, drafts.
+    """
+
+    method: str
+    tokens: int
+    model: str | None
+
+
+def parse_speculation(value: Mapping[str, Any], methods: Mapping[str, str]) -> Speculation:
+    """Parse the knob's value: method, num_speculative_tokens and, for a draft model, model.
+
+    Args:
+        value: The knob's value.
+        methods: Neutral name to the engine's name of each method that it supports.
+
+    Raises:
+        BadInput: A field is missing, unknown or of the wrong type, or the engine does not support the method.
+    """
+    for name in value:
+        if name not in FIELDS:
+            remedy = f"use {', '.join(FIELDS)}, and the engine's own flags for more"
+            raise BadInput(f"speculative.{name}", "there is no such field", remedy)
+    method, tokens, model = (value.get(name) for name in FIELDS)
+    if not isinstance(method, str) or method not in methods:
+        raise BadInput("speculative.method", f"unknown method {method!r}", f"use one of {', '.join(methods)}")
+    if type(tokens) is not int or tokens < 1:
+        raise BadInput("speculative.num_speculative_tokens", f"{tokens!r} is not a number of tokens", "give 1 or more")
+    return Speculation(methods[method], tokens, None if model is None else check_word("speculative.model", model))

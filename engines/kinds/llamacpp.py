@@ -6,11 +6,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loadgen.engines.kinds import speculation
-from loadgen.engines.kinds.command_engine import CommandEngine, is_path
-from loadgen.engines.kinds.engine import Engine, Launch, Place, Probes
+from loadgen.engines.kinds.engine import CommandEngine, Engine, Launch, Place, Probes, is_path
 from loadgen.engines.kinds.knob_forms import Flag, FlagGroup, Switch, plain_flags
 from loadgen.engines.kinds.knob_table import KnobTable
+from loadgen.engines.kinds.knobs import parse_speculation
 from loadgen.engines.program_version import program_version
 from loadgen.errors import BadInput
 
@@ -28,7 +27,7 @@ def _context(tokens: int, knobs: Mapping[str, Any]) -> list[str]:
 
 
 def _speculative(value: Mapping[str, Any], knobs: Mapping[str, Any]) -> list[str]:
-    draft = speculation.parse(value, {"draft_model": "draft"})
+    draft = parse_speculation(value, {"draft_model": "draft"})
     if draft.model is None:
         raise BadInput("speculative.model", "is missing", "give the path of a .gguf file with the draft model")
     return ["--model-draft", draft.model, "--spec-draft-n-max", str(draft.tokens)]

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadgen.engines.kinds import mindie_config, mindie_flags, speculation
-from loadgen.engines.kinds.command_engine import is_path
-from loadgen.engines.kinds.engine import Engine, Launch, Place, Probes
+from loadgen.engines.kinds import mindie_config
+from loadgen.engines.kinds.engine import Engine, Launch, Place, Probes, is_path
 from loadgen.engines.kinds.knob_forms import ConfigEntry, Flag, FlagGroup, Switch, plain_flags
 from loadgen.engines.kinds.knob_table import KnobTable
-from loadgen.engines.kinds.knobs import check_word
+from loadgen.engines.kinds.knobs import check_word, parse_speculation
 from loadgen.errors import BadInput
 
 # Variables of every server, as the GPUStack project's back end sets them; those that flags change stand in
@@ -51,7 +50,7 @@ def _experts(on: bool, knobs: Mapping[str, Any]) -> int | None:
 
 
 def _speculative(value: Mapping[str, Any], knobs: Mapping[str, Any]) -> list[str]:
-    draft = speculation.parse(value, {"mtp": "mtp"})
+    draft = parse_speculation(value, {"mtp": "mtp"})
     return ["--enable-multi-token-prediction", "--multi-token-prediction-tokens", str(draft.tokens)]
 
 
@@ -112,8 +111,8 @@ class MindIE:
             text = (self.install / "version.info").read_text()
         except OSError:
             return self.release
-        found = re.search(r"(?i)version\s*[:=]\s*(\S+)", text)
-        return self.release or (found[1] if found else None)
+        match = re.search(r"(?i)version\s*[:=]\s*(\S+)", text)
+        return self.release or (match[1] if match else None)
 
     def knobs(self) -> Mapping[str, str]:
         """Return the supported knobs with MindIE's own names, as `Engine.knobs`."""
@@ -138,7 +137,7 @@ class MindIE:
         served_name = str(checked.pop("served_name", None) or Path(model).name)
         TABLE.check_raw_flags(raw, {*checked, "served_name"}, version)
         words = (*TABLE.render(checked, version).words, *raw)
-        flags = mindie_flags.parse(words)
+        flags = mindie_config.parse(words)
         config = mindie_config.configure(self._installed(), flags, os.path.abspath(model), served_name, place)
         target = place.folder / "config.json"
         shorthand = ("mindie", "serve", model, *words)
@@ -155,7 +154,7 @@ class MindIE:
             folder=self.install / "bin",
             tokenizer=model,
             shorthand=shorthand,
-            normal=mindie_flags.FLAG_SYNTAX.normalize(shorthand),
+            normal=mindie_config.FLAG_SYNTAX.normalize(shorthand),
             context_len=flags["--max-seq-len"],
         )
 

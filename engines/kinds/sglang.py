@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from loadgen.engines.kinds import speculation
-from loadgen.engines.kinds.command_engine import CommandEngine
-from loadgen.engines.kinds.engine import Probes
+from loadgen.engines.kinds.engine import CommandEngine, Probes
 from loadgen.engines.kinds.knob_forms import Flag, FlagGroup, Switch, plain_flags, tensor_parallel_size
 from loadgen.engines.kinds.knob_table import KnobTable
+from loadgen.engines.kinds.knobs import parse_speculation
 
 METHODS = {"mtp": "NEXTN", "eagle": "EAGLE", "eagle3": "EAGLE3", "ngram": "NGRAM", "draft_model": "STANDALONE"}
 
@@ -20,7 +19,7 @@ def _step_limits(tokens: int, knobs: Mapping[str, Any]) -> list[str]:
 
 def _speculative(value: Mapping[str, Any], knobs: Mapping[str, Any]) -> list[str]:
     """Return the flags of a draft chain: a step drafts one token, and the last accepted token is verified too."""
-    draft = speculation.parse(value, METHODS)
+    draft = parse_speculation(value, METHODS)
     words = ["--speculative-algorithm", draft.method]
     if draft.model is not None:
         words += ["--speculative-draft-model-path", draft.model]

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from loadgen.engines.kinds import vllm
-from loadgen.engines.kinds.command_engine import CommandEngine
-from loadgen.engines.kinds.engine import Engine, Launch, Place, Probes
+from loadgen.engines.kinds.engine import CommandEngine, Engine, Launch, Place, Probes
 from loadgen.engines.kinds.knob_table import KnobTable
-from loadgen.engines.sim.vocabulary import TOKENIZER
+from loadgen.engines.sim.tokenizer import TOKENIZER
 
 SUPPORTED_KNOBS = {
     *("host", "port", "served_name", "tensor_parallel", "pipeline_parallel", "data_parallel", "context_len"),
@@ -44,10 +43,10 @@ class Simulator(CommandEngine):
             BadInput: As `Engine.launch`, and if the simulator would refuse its command line.
         """
         launch = super().launch(model, knobs, raw, place)
-        from loadgen.engines.sim import command_line, deployment  # slow to import
+        from loadgen.engines.sim import deployment, settings  # slow to import
 
         with contextlib.suppress(deployment.StartFailed):  # it starts, and then fails as a real engine does
-            command_line.read(launch.argv[len(self.head) :], add_help=False)
+            settings.read(launch.argv[len(self.head) :], add_help=False)
         template = [
             values[0] for name, *values in self.table.flag_syntax.parse(raw) if name == TEMPLATE_FLAG and values
         ]

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from loadgen.engines.kinds.command_engine import CommandEngine
-from loadgen.engines.kinds.engine import Engine, Probes
+from loadgen.engines.kinds.engine import CommandEngine, Engine, Probes
 from loadgen.engines.kinds.knob_forms import plain_flags
 from loadgen.engines.kinds.knob_table import KnobTable
 

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadgen.engines.kinds import speculation
-from loadgen.engines.kinds.command_engine import CommandEngine
-from loadgen.engines.kinds.engine import Engine, Place, Probes
+from loadgen.engines.kinds.engine import CommandEngine, Engine, Place, Probes
 from loadgen.engines.kinds.flag_syntax import is_flag
 from loadgen.engines.kinds.knob_forms import (
     CommandParts,
@@ -18,6 +16,7 @@ from loadgen.engines.kinds.knob_forms import (
     tensor_parallel_size,
 )
 from loadgen.engines.kinds.knob_table import KnobTable
+from loadgen.engines.kinds.knobs import parse_speculation
 from loadgen.errors import BadInput
 
 CONFIG = "--extra_llm_api_options"
@@ -35,7 +34,7 @@ def _attention_dp(copies: int, knobs: Mapping[str, Any]) -> bool | None:
 
 
 def _speculative(value: Mapping[str, Any], knobs: Mapping[str, Any]) -> dict[str, Any]:
-    draft = speculation.parse(value, METHODS)
+    draft = parse_speculation(value, METHODS)
     count = "num_nextn_predict_layers" if draft.method == "MTP" else "max_draft_len"
     model = {} if draft.model is None else {"speculative_model_dir": draft.model}
     return {"decoding_type": draft.method, count: draft.tokens, **model}

@@ -11,8 +11,8 @@ SITES = ("lib*/python3*/site-packages", "lib*/python3*/dist-packages", "local/li
 
 def release(version: str) -> tuple[int, ...]:
     """Return the numbers of a version; 0.5.5.post1 and 0.5.5rc1 are read as 0.5.5."""
-    found = re.match(r"\D*(\d+(?:\.\d+)*)", version)
-    return tuple(int(number) for number in found[1].split(".")) if found else ()
+    match = re.match(r"\D*(\d+(?:\.\d+)*)", version)
+    return tuple(int(number) for number in match[1].split(".")) if match else ()
 
 
 def installed(executable: str, packages: Sequence[str]) -> str | None:
@@ -22,10 +22,10 @@ def installed(executable: str, packages: Sequence[str]) -> str | None:
         executable: Looked up in PATH: a Python interpreter, or a script that names one in its first line.
         packages: Names of distributions.
     """
-    found = shutil.which(executable)
-    if found is None:
+    path = shutil.which(executable)
+    if path is None:
         return None
-    prefix = (_interpreter(Path(found)) or Path(found)).parent.parent
+    prefix = (_interpreter(Path(path)) or Path(path)).parent.parent
     sites = [str(site) for pattern in SITES for site in sorted(prefix.glob(pattern))]
     for package in packages:
         for distribution in importlib.metadata.distributions(name=package, path=sites):

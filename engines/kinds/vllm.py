@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from loadgen.engines.kinds.command_engine import CommandEngine
-from loadgen.engines.kinds.engine import Probes
+from loadgen.engines.kinds.engine import CommandEngine, Probes
 from loadgen.engines.kinds.knob_forms import EnvVariable, Flag, Switch, plain_flags
 from loadgen.engines.kinds.knob_table import KnobTable
 

@@ -1,5 +1,6 @@
-"""Crash: why an engine failed, found from the text of its log and its exit code."""
+"""Crash: why an engine failed, found from its log, which may be long and may still grow, and from its exit code."""
 
+import os
 import re
 import signal
 from collections.abc import Sequence
@@ -8,6 +9,9 @@ from pathlib import Path
 
 from loadgen.errors import EngineError
 
+TAIL_BYTES = 64 << 10
+MAX_LINE_CHARS = 1000  # a progress bar, or output that is not text, may be one endless line
+READ_BYTES = 8 << 20  # read from the beginning and from the end, to find the cause of a crash
 # From the most to the least specific: the first pattern that matches the cause names its kind.
 KINDS = {
     "unsupported_hw": r"Unsupported SM version|unsupported on SM\s?\d|not supported in this architecture"
@@ -37,7 +41,6 @@ KINDS = {
 # Another try would fail in the same way; after all other kinds, one more try makes sense.
 DETERMINISTIC = {"unsupported_hw", "unsupported_combo", "bad_checkpoint", "bad_flag", "model_missing", "not_installed"}
 DETERMINISTIC |= {"oom_load", "oom_kv", "oom_run", "wrong_model", "no_token", "no_network"}
-
 ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 PREFIX = re.compile(
     r"""\s*(?:
@@ -107,6 +110,46 @@ class EngineFailed(EngineError):
 
     def __reduce__(self) -> tuple[type["EngineFailed"], tuple[str, Crash, Path | None, tuple[str, ...]]]:
         return type(self), self._arguments
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """The log file of one engine.
+
+    Attributes:
+        path: The file. If the supervisor has truncated it, its beginning is in a file with `.first` added to the name.
+    """
+
+    path: Path
+
+    def last_line(self) -> str:
+        """Return the last line that is not blank; empty if there is none yet."""
+        lines = self.tail(1)
+        return lines[0] if lines else ""
+
+    def tail(self, count: int) -> list[str]:
+        """Return at most the last `count` lines that are not blank, each cut to 1,000 characters."""
+        return [line[:MAX_LINE_CHARS] for line in self._end(TAIL_BYTES).splitlines() if line.strip()][-count:]
+
+    def text(self) -> str:
+        """Return the log; of a long one the beginning and the end."""
+        first = self.path.with_name(f"{self.path.name}.first")
+        try:
+            beginning = first.read_bytes() if first.exists() else b""
+            if not beginning and self.path.stat().st_size > READ_BYTES:
+                with open(self.path, "rb") as file:
+                    beginning = file.read(READ_BYTES)
+        except OSError:
+            beginning = b""
+        return beginning.decode(errors="replace") + self._end(READ_BYTES)
+
+    def _end(self, most: int) -> str:
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - most))
+                return file.read(most).decode(errors="replace")
+        except OSError:
+            return ""
 
 
 def diagnose(text: str, code: int | None, *, was_ready: bool = False) -> Crash:
@@ -180,16 +223,14 @@ def _causes(text: str) -> list[str]:
             survived = survived and chained
             in_first = not survived and (not exceptions or (in_first and chained))
             if in_first:
-                exceptions.append(_with_message(line, lines[number + 1 : number + 3]))
+                if VALIDATION_ERROR.fullmatch(line):
+                    messages = (message for message in map(stripped, lines[number + 1 : number + 3]) if " " in message)
+                    line = f"{line}: {next(messages, '')}"
+                exceptions.append(line)
             chained = False
         elif SEVERE.search(prefix) or COMPLAINT.fullmatch(line):
             complaints.append(line)
     return exceptions or complaints
-
-
-def _with_message(exception: str, following: Sequence[str]) -> str:
-    messages = (line for line in map(stripped, following) if " " in line)
-    return f"{exception}: {next(messages, '')}" if VALIDATION_ERROR.fullmatch(exception) else exception
 
 
 def _describe_exit(code: int | None) -> str:

@@ -1,32 +1,40 @@
 """Launcher: starts engines on this machine, each at its own port, and finds servers that other programs left behind."""
 
 import contextlib
+import json
 import logging
 import os
+import shlex
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from loadgen.engines.kinds.engine import Engine, Launch, Place
-from loadgen.engines.kinds.engine_args import split_engine_args
-from loadgen.engines.kinds.knobs import KNOBS
+from loadgen.engines.kinds.knobs import KINDS, KNOBS, Knob, own_knobs
 from loadgen.engines.launch import ports, processes
-from loadgen.engines.launch.crash_cause import Crash, EngineFailed
-from loadgen.engines.launch.gpu_memory import GpuMemory
-from loadgen.engines.launch.log_file import LogFile
+from loadgen.engines.launch.crash_cause import Crash, EngineFailed, LogFile
 from loadgen.engines.launch.processes import Process
 from loadgen.engines.launch.server import READY_S, OnProgress, Server, ServerResources
-from loadgen.engines.launch.server_registry import Orphan, ServerEntry, ServerRegistry
-from loadgen.engines.launch.startup_history import StartupHistory
+from loadgen.engines.launch.server_registry import Orphan, ServerEntry, ServerRegistry, StartupHistory
+from loadgen.engines.launch.shutdown import GpuMemory
 from loadgen.engines.launch.supervisor import SupervisedProcess
-from loadgen.errors import EngineError
-from loadgen.util import private_files
+from loadgen.errors import BadInput, EngineError
+from loadgen.util import files
 from loadgen.util.redaction import KEY_VARIABLE
 
+_BOOLEANS = {"true": True, "false": False}
+_PARSERS: dict[type, Callable[[str], Any]] = {
+    int: int,
+    float: float,
+    str: str,
+    bool: lambda text: _BOOLEANS[text.lower()],
+    dict: json.loads,
+}
 LOG_NAME = "engine.log"
 MAX_FAILED_LOGS = 10  # folders of failed launches that are kept
 # For commands that are shown and not started, on any machine: the same folder in every script that
@@ -36,8 +44,53 @@ UNSUPPORTED_SYSTEM = (
     "loadgen starts engines only on Linux, where it can stop them completely; "
     "start the server yourself, and give its --base-url"
 )
-
 logger = logging.getLogger("loadgen.engines")
+
+
+def split_engine_args(words: Sequence[str], own: Iterable[str] = ()) -> tuple[dict[str, object], list[str]]:
+    """Split words into knobs, `KNOB=VALUE`, and the engine's own flags, which start with a dash.
+
+    A flag may stand in one word with its values; that word is split as a shell does.
+
+    Args:
+        words: The words.
+        own: Names of the knobs that the engine has; the values of those that engines do not share stay texts.
+
+    Returns:
+        The knobs, and the words of the flags.
+
+    Raises:
+        BadInput: A word is neither, names an unknown knob, or has a value of the wrong type.
+    """
+    knobs: dict[str, object] = {}
+    raw: list[str] = []
+    names = [*KNOBS, *own_knobs(own)]
+    for word in words:
+        if word.startswith("-"):
+            try:
+                raw += shlex.split(word)
+            except ValueError as error:
+                problem = f"{word!r} cannot be split into words ({error})"
+                raise BadInput(word.split()[0], problem, "close its quotes") from error
+            continue
+        name, equals, text = word.partition("=")
+        name = name.replace("-", "_")
+        if not equals or name not in names:
+            remedy = f"write KNOB=VALUE, or a flag of the engine's own; the knobs are {', '.join(names)}"
+            raise BadInput(name, f"{word!r} is neither a knob nor a flag", remedy)
+        if name in knobs:
+            raise BadInput(name, "is given twice", "give it once")
+        knobs[name] = _parse_value(KNOBS[name], text) if name in KNOBS else text
+    return knobs, raw
+
+
+def _parse_value(knob: Knob, text: str) -> Any:
+    try:
+        return _PARSERS[knob.kind](text)
+    except (KeyError, ValueError):
+        raise BadInput(
+            knob.name, f"{text!r} is not {KINDS[knob.kind]}", f"give {KINDS[knob.kind]}: {knob.help}"
+        ) from None
 
 
 class Launcher:
@@ -185,8 +238,8 @@ class Launcher:
         self, engine: Engine, launch: Launch, run_id: str, folder: Path, temporary: str
     ) -> SupervisedProcess:
         log, env = folder / LOG_NAME, environment(launch, run_id, temporary)
-        found = shutil.which(launch.argv[0], path=env.get("PATH"))
-        if found is None:
+        program = shutil.which(launch.argv[0], path=env.get("PATH"))
+        if program is None:
             missing = f"command {launch.argv[0]!r} not found; install the engine, or set PATH"
             raise EngineFailed(engine.name, Crash("not_installed", missing))
         _write(launch)
@@ -196,10 +249,10 @@ class Launcher:
             with contextlib.suppress(OSError):  # only the report of orphans depends on it
                 self._registry.write(ServerEntry(run_id, engine.name, launch.base_url, str(log), owner, *started))
 
-        return SupervisedProcess([found, *launch.argv[1:]], env, launch.folder, log, temporary, register)
+        return SupervisedProcess([program, *launch.argv[1:]], env, launch.folder, log, temporary, register)
 
     def _new_folder(self, run_id: str) -> Path:
-        root = self._folder or private_files.state_folder() / "engines"
+        root = self._folder or files.state_folder() / "engines"
         try:
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder = root / run_id
@@ -218,16 +271,16 @@ def environment(launch: Launch, run_id: str, temporary: str) -> dict[str, str]:
 
     TMPDIR is removed with the server, since engines leave sockets and files in it. What PyTorch compiles is kept.
     """
-    own = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
+    inherited = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
     defaults = {"TORCHINDUCTOR_CACHE_DIR": f"{tempfile.gettempdir()}/torchinductor_{os.getuid()}"}
-    return defaults | own | {"TMPDIR": temporary} | dict(launch.env) | {processes.TAG: run_id}
+    return defaults | inherited | {"TMPDIR": temporary} | dict(launch.env) | {processes.TAG: run_id}
 
 
 def _write(launch: Launch) -> None:
     for path, text in launch.files.items():
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(path, "w", opener=private_files.opener) as file:
+            with open(path, "w", opener=files.private_opener) as file:
                 file.write(text)
         except OSError as error:
             raise EngineError(f"{path} cannot be written ({error.strerror}); name another folder") from error

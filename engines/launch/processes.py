@@ -76,24 +76,26 @@ def process_ids() -> list[int]:
 def descendants(pid: int) -> list[int]:
     """Return the ids of all descendants of a process."""
     children: dict[int, list[int]] = {}
-    for each in process_ids():
+    for process_id in process_ids():
         with contextlib.suppress(OSError):  # it has ended
-            fields = Path(f"/proc/{each}/stat").read_bytes().rpartition(b")")[2].split()
-            children.setdefault(int(fields[1]), []).append(each)
-    found = [pid]
-    for parent in found:
-        found += children.get(parent, [])
-    return found[1:]
+            fields = Path(f"/proc/{process_id}/stat").read_bytes().rpartition(b")")[2].split()
+            children.setdefault(int(fields[1]), []).append(process_id)
+    family = [pid]
+    for parent in family:
+        family += children.get(parent, [])
+    return family[1:]
 
 
 def tagged(run_id: str) -> list[Process]:
-    """Return the processes with `LOADGEN_RUN_ID=run_id` in their environment, without this one."""
-    # A program that overwrites its environment with its title is not found.
-    wanted = f"{TAG}={run_id}".encode()
-    found = []
+    """Return the processes with `LOADGEN_RUN_ID=run_id` in their environment, without this one.
+
+    A program that overwrites its environment with its title is not found.
+    """
+    tag = f"{TAG}={run_id}".encode()
+    tagged_processes = []
     for pid in process_ids():
         with contextlib.suppress(OSError):  # it has ended, or belongs to another user
-            own = pid != os.getpid() and wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-            if own and (process := Process.at(pid)) is not None:
-                found.append(process)
-    return found
+            has_tag = pid != os.getpid() and tag in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            if has_tag and (process := Process.at(pid)) is not None:
+                tagged_processes.append(process)
+    return tagged_processes

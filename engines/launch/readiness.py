@@ -1,13 +1,17 @@
-"""Readiness: whether a server answers with one real token, an embedding or a score, as the requested model."""
+"""Readiness: whether a server answers with one real token, an embedding or a score, as the requested model.
+
+A ready server may also report its version and settings, which are compared with its command.
+"""
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from loadgen.engines.kinds.engine import Probes
-from loadgen.engines.launch.blocking_http import HttpResponse, request
 from loadgen.errors import EngineError, Unreachable
+from loadgen.util.http_client import Reply, request
 
 HEALTH_S = 5.0
 # A healthy server that answers with one of these statuses will not change its mind.
@@ -18,8 +22,7 @@ POOLED: dict[str, dict[str, Any]] = {
     "/pooling": {"input": "Hello"},
     "/rerank": {"query": "Hello", "documents": ["Hello"]},
 }
-
-Ask = Callable[[str, Any], HttpResponse]  # POSTs a body to a URL
+Ask = Callable[[str, Any], Reply]  # POSTs a body to a URL
 
 
 class NoNetwork(EngineError):
@@ -39,6 +42,12 @@ def health_problem(
 ) -> str | None:
     """Return why the server does not answer now; None if its health is good.
 
+    Args:
+        base_url: Scheme, host and port.
+        probes: URL paths of the server.
+        timeout_s: Limit for the answer, s.
+        on_wait: Called twice a second meanwhile.
+
     Raises:
         BadHealth: It answers otherwise.
         NoNetwork: No request can reach it.
@@ -57,11 +66,18 @@ def health_problem(
 def readiness_problem(
     base_url: str,
     model: str,
-    timeout_s: float,  # for the token, s; the first one may take a minute
-    on_wait: Callable[[], object],  # called twice a second meanwhile
-    chat: bool | None = None,  # whether to ask a chat, or a completion; None: what the server has
+    timeout_s: float,
+    on_wait: Callable[[], object],
+    chat: bool | None = None,
 ) -> str | None:
     """Return why a healthy server is not ready yet; None once it has answered with one token, embedding or score.
+
+    Args:
+        base_url: Scheme, host and port.
+        model: The model's name in requests.
+        timeout_s: For the token, s; the first one may take a minute.
+        on_wait: Called twice a second meanwhile.
+        chat: Whether to ask a chat, or a completion; None: what the server has.
 
     Raises:
         NoToken: It has answered without a token.
@@ -80,17 +96,17 @@ def readiness_problem(
             return None
     except Unreachable as error:
         return str(error)
-    asked = "a chat" if chat else "a completion"
+    subject = "a chat" if chat else "a completion"
     if response.status in REFUSALS:
-        raise EngineError(f"the server refuses {asked} as {model!r}: {response}")
+        raise EngineError(f"the server refuses {subject} as {model!r}: {response}")
     if response.status != 200:
-        return f"{asked} answers {response}"
+        return f"{subject} answers {response}"
     if not _has_token(response.json()):
-        raise NoToken(f"{asked} has no token: {response}")
+        raise NoToken(f"{subject} has no token: {response}")
     return None
 
 
-def _request_token(ask: Ask, base_url: str, model: str, chat: bool | None) -> HttpResponse:
+def _request_token(ask: Ask, base_url: str, model: str, chat: bool | None) -> Reply:
     fields: dict[str, Any] = {"model": model, "max_tokens": 1}
     if not chat:
         response = ask(f"{base_url}/v1/completions", fields | {"prompt": "Hello"})
@@ -116,7 +132,87 @@ def _has_token(body: Any) -> bool:
     return False
 
 
-def _models(response: HttpResponse) -> list[str]:
+def _models(response: Reply) -> list[str]:
     body = response.json() if response.status == 200 else None
     rows = body.get("data") if isinstance(body, dict) else None
     return [str(row["id"]) for row in rows or [] if isinstance(row, dict) and "id" in row]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A setting for which the server reports another value than its command requests.
+
+    Attributes:
+        name: Name of the flag, with underscores; or `version`.
+        requested: Value in the command; for the version, the installed one.
+        reported: Value that the server reports.
+    """
+
+    name: str
+    requested: str
+    reported: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.requested} was requested, the server has {self.reported}"
+
+
+def differences(argv: Sequence[str], reported: Any) -> list[Difference]:
+    """Return the flags of a command for which the server reports another value.
+
+    Only flags with one value can be compared, and only if the server reports the same name, at any depth. If it reports
+    a name several times, one equal value is enough.
+
+    Args:
+        argv: The command.
+        reported: The JSON of the engine's `resolved` probe.
+    """
+    values: dict[str, list[Any]] = {}
+    for name, value in _leaves(reported):
+        values.setdefault(name, []).append(value)
+    return [
+        Difference(name, requested, ", ".join(map(str, values[name])))
+        for name, requested in _flags(argv)
+        if name in values and not any(_equal(requested, value) for value in values[name])
+    ]
+
+
+def reported_version(reported: Any) -> str | None:
+    """Return the version in the JSON of an engine's `version` probe; None if there is none or it is "unknown"."""
+    for key in ("version", "build_info", "server_version"):
+        for name, value in _leaves(reported):
+            if name == key and isinstance(value, str) and "unknown" not in value:
+                return value
+    return None
+
+
+def _flags(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for flag, following in zip(argv, [*argv[1:], "--"], strict=True):
+        name, equals, value = flag.partition("=")
+        if not name.startswith("--"):
+            continue
+        if not equals:
+            value = following
+        if equals or not following.startswith("--"):
+            yield name[2:].replace("-", "_"), value
+
+
+def _leaves(reported: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(reported, Mapping):
+        for key, value in reported.items():
+            yield from _leaves(value, str(key).replace("-", "_"))
+    elif isinstance(reported, list):
+        for value in reported:
+            yield from _leaves(value, name)
+    elif reported is not None:
+        yield name, reported
+
+
+def _equal(requested: str, reported: Any) -> bool:
+    if isinstance(reported, bool):
+        return requested.lower() == str(reported).lower()
+    if isinstance(reported, int | float):
+        try:
+            return float(requested) == float(reported)
+        except ValueError:
+            return False
+    return requested.lower() == str(reported).lower()

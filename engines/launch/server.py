@@ -9,24 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.engines.kinds.engine import Engine, Launch
-from loadgen.engines.launch import processes, shared_memory
-from loadgen.engines.launch.blocking_http import request
-from loadgen.engines.launch.crash_cause import Crash, EngineFailed, complaint, diagnose
-from loadgen.engines.launch.gpu_memory import GpuMemory
-from loadgen.engines.launch.log_file import LogFile
+from loadgen.engines.launch import processes
+from loadgen.engines.launch.crash_cause import Crash, EngineFailed, LogFile, complaint, diagnose
 from loadgen.engines.launch.ports import Reservation
 from loadgen.engines.launch.readiness import (
     HEALTH_S,
     BadHealth,
+    Difference,
     NoNetwork,
     NoToken,
+    differences,
     health_problem,
     readiness_problem,
+    reported_version,
 )
-from loadgen.engines.launch.reported_config import Difference, differences, reported_version
-from loadgen.engines.launch.shutdown import stop_and_verify
+from loadgen.engines.launch.shutdown import GpuMemory, remove_shared_memory, shared_memory_segments, stop_and_verify
 from loadgen.engines.launch.supervisor import SupervisedProcess
 from loadgen.errors import EngineError, Unreachable
+from loadgen.util.http_client import request
 
 OnProgress = Callable[[float, str], None]  # called with the seconds since the start and the log's last line
 
@@ -235,7 +235,7 @@ class Server:
             port = self._resources.reservation if self._ready else None
             self._note_shared_memory()
             stop_and_verify(self.engine.name, self._process, self.run_id, port, self._resources.gpu_memory, grace_s)
-            shared_memory.remove(self._shared, self._resources.since_s)
+            remove_shared_memory(self._shared, self._resources.since_s)
             self._stopped = True
             self._on_stopped(self._failed)
 
@@ -245,7 +245,7 @@ class Server:
 
     def _note_shared_memory(self) -> None:
         """Note the shared memory of the server's processes; after their end it is unknown whose it was."""
-        self._shared |= shared_memory.segments(processes.descendants(self._process.supervisor_pid))
+        self._shared |= shared_memory_segments(processes.descendants(self._process.supervisor_pid))
 
     def _readiness_problem(self, end_s: float, on_progress: OnProgress | None, chat: bool | None) -> str | None:
         def on_wait() -> None:
@@ -296,8 +296,8 @@ class Server:
 
     def _log_complaint(self) -> str:
         """Return the error in the log of a server that still runs, as the end of a message."""
-        found = complaint(self.log.text())
-        return f"; its log says {found}" if found else ""
+        line = complaint(self.log.text())
+        return f"; its log says {line}" if line else ""
 
     def _failure(self, crash: Crash) -> EngineFailed:
         self._failed = True

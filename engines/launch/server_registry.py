@@ -1,16 +1,22 @@
-"""Server registry: the servers that this user's programs have started, to find those that a program left behind."""
+"""Server registry: the servers that this user's programs have started, to find those that a program left behind.
+
+Beside it is the startup history: how long servers took to become ready, to show the usual time while one starts.
+"""
 
 import contextlib
 import dataclasses
 import json
+import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
 from loadgen.engines.launch import processes
 from loadgen.engines.launch.processes import Process
-from loadgen.util import private_files
-from loadgen.util.atomic_file import atomic_file
+from loadgen.util import files
+from loadgen.util.files import atomic_file
 
+FILE = "start-times.json"
+MAX_STARTS, MAX_SERVERS = 5, 200
 SUPERVISOR_EXIT_S = 10.0  # for a supervisor to stop its engine after its program was killed
 
 
@@ -44,7 +50,12 @@ class ServerEntry:
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """A server that still runs although its program has ended."""
+    """A server that still runs although its program has ended.
+
+    Attributes:
+        entry: Its entry.
+        processes: Its processes that still run.
+    """
 
     entry: ServerEntry
     processes: tuple[Process, ...]
@@ -64,7 +75,7 @@ class ServerRegistry:
     """
 
     def __init__(self) -> None:
-        self.folder = private_files.state_folder() / "engines"
+        self.folder = files.state_folder() / "engines"
 
     def write(self, entry: ServerEntry) -> None:
         """Write the entry of a server.
@@ -73,7 +84,7 @@ class ServerRegistry:
             OSError: The folder cannot be written.
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with atomic_file(self._path(entry.run_id), private_files.opener) as file:
+        with atomic_file(self._path(entry.run_id), files.private_opener) as file:
             file.write(json.dumps(dataclasses.asdict(entry)).encode())
 
     def remove(self, run_id: str) -> None:
@@ -86,7 +97,7 @@ class ServerRegistry:
 
         Waits for supervisors that are stopping their engine.
         """
-        found = []
+        orphans = []
         for path in sorted(self.folder.glob("*.json")):
             entry = _read(path)
             if entry is None or (entry.owner is not None and entry.owner.alive):
@@ -95,10 +106,10 @@ class ServerRegistry:
                 entry.keeper.wait_ended(SUPERVISOR_EXIT_S)
             left = tuple(entry.survivors())
             if left:
-                found.append(Orphan(entry, left))
+                orphans.append(Orphan(entry, left))
             else:
                 path.unlink(missing_ok=True)
-        return found
+        return orphans
 
     def _path(self, run_id: str) -> Path:
         return self.folder / f"{run_id}.json"
@@ -113,3 +124,42 @@ def _read(path: Path) -> ServerEntry | None:
         return ServerEntry(**fields)
     except (OSError, ValueError, TypeError, KeyError):
         return None
+
+
+class StartupHistory:
+    """The latest start-up times of each engine and model, in a file in the user's state folder.
+
+    If two programs write at the same moment, one of the two times is lost.
+    """
+
+    def __init__(self) -> None:
+        self._path = files.state_folder() / FILE
+
+    def usual_s(self, engine: str, model: str) -> float | None:
+        """Return the median start-up time, s; None if this engine has never started with this model here."""
+        times = self._read().get(f"{engine} {model}")
+        return statistics.median(times) if times else None
+
+    def add(self, engine: str, model: str, seconds: float) -> None:
+        """Add a start-up time, s; if the file cannot be written, the time is lost."""
+        starts = self._read()
+        server = f"{engine} {model}"
+        starts[server] = [*starts.pop(server, []), round(seconds, 3)][-MAX_STARTS:]
+        latest = dict(list(starts.items())[-MAX_SERVERS:])
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with atomic_file(self._path, files.private_opener) as file:
+                file.write(json.dumps(latest, indent=1).encode())
+
+    def _read(self) -> dict[str, list[float]]:
+        try:
+            entries = json.loads(self._path.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        if not isinstance(entries, dict):
+            return {}
+        return {
+            server: times
+            for server, times in entries.items()
+            if isinstance(times, list) and all(isinstance(time, int | float) for time in times)
+        }

@@ -1,15 +1,26 @@
-"""Shutdown: stop a server and verify that none of its processes, its port or its memory is left."""
+"""Shutdown: stop a server and verify that none of its processes, its port or its memory is left.
 
+Memory is that of its GPUs, and its segments of shared memory, which can outlive its processes.
+"""
+
+import contextlib
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from loadgen.engines.launch import ports, processes
-from loadgen.engines.launch.gpu_memory import GpuMemory
 from loadgen.engines.launch.ports import Reservation
-from loadgen.engines.launch.processes import Process
+from loadgen.engines.launch.processes import Process, command, process_ids
 from loadgen.engines.launch.supervisor import SupervisedProcess
 from loadgen.errors import EngineError
+from loadgen.util.accelerators import MemoryUse, Nvml
 
+POLL_S = 0.2
+TOLERANCE_BYTES = 256 << 20  # drivers and displays allocate and free as much at any time
+MIN_USED_SHARE = 0.05  # of a GPU's memory; less is not worth mentioning
+GIB = 1 << 30
+SHARED_MEMORY = Path("/dev/shm")
 KILL_TIMEOUT_S = 10.0  # from SIGKILL to the end of a process: the kernel may have much memory to free
 MEMORY_RELEASE_S = 30.0  # for a driver to free the memory of processes that have ended
 
@@ -24,6 +35,61 @@ class Leaked(EngineError):
     def __init__(self, engine: str, left: Sequence[str], survivors: Sequence[Process] = ()) -> None:
         super().__init__(f"{engine}: leaked: {'; '.join(left)}; end this before anything else is measured here")
         self.processes = tuple(survivors)
+
+
+class GpuMemory:
+    """Memory of the GPUs that a server may use, measured before its start; without NVML, of no GPU.
+
+    Args:
+        devices: Numbers of the GPUs; if there are none, or one is not a number, all GPUs are measured.
+    """
+
+    def __init__(self, devices: Sequence[str] = ()) -> None:
+        numbers = [int(device) for device in devices if device.isdecimal()]
+        self._numbers = numbers if len(numbers) == len(devices) else []
+        with Nvml.opened() as nvml:
+            self._before = self._measure(nvml)
+
+    def in_use(self) -> str:
+        """Return a text on the GPUs of which others used more than 5 % before the start; empty if there are none."""
+        return "; ".join(
+            f"GPU {number}: {memory.used / GIB:.1f} of {memory.total / GIB:.1f} GiB were in use before the start, "
+            f"by {_process_names(memory.holders)}"
+            for number, memory in self._before.items()
+            if memory.used > MIN_USED_SHARE * memory.total
+        )
+
+    def not_released(self, timeout_s: float) -> list[str]:
+        """Return the GPUs that have more memory in use than before the start, after at most `timeout_s`.
+
+        A GPU that a new process uses is left out: its memory cannot be distinguished from memory that was not released.
+        """
+        end_s = time.monotonic() + timeout_s
+        with Nvml.opened() as nvml:
+            while (left := self._unreleased(self._measure(nvml))) and time.monotonic() < end_s:
+                time.sleep(POLL_S)
+        return left
+
+    def _unreleased(self, now: dict[int, MemoryUse]) -> list[str]:
+        before = self._before
+        more = {
+            number: memory.used - before[number].used
+            for number, memory in now.items()
+            if number in before and memory.holders <= before[number].holders
+        }
+        return [
+            f"GPU {number} has {grown / GIB:.1f} GiB more in use than before the start"
+            for number, grown in more.items()
+            if grown > TOLERANCE_BYTES
+        ]
+
+    def _measure(self, nvml: Nvml | None) -> dict[int, MemoryUse]:
+        memories = enumerate(nvml.memory() if nvml else ())
+        return {n: memory for n, memory in memories if memory is not None and (not self._numbers or n in self._numbers)}
+
+
+def _process_names(holders: frozenset[int]) -> str:
+    return ", ".join(f"process {pid} ({command(pid)})" for pid in sorted(holders)) or "processes of other users"
 
 
 def stop_and_verify(
@@ -63,7 +129,41 @@ def stop_and_verify(
 def _kill_tagged(run_id: str) -> list[Process]:
     """Kill the processes with the tag; return those that still run after `KILL_TIMEOUT_S`."""
     end_s = time.monotonic() + KILL_TIMEOUT_S
-    while (found := processes.tagged(run_id)) and time.monotonic() < end_s:
-        for process in found:
+    while (survivors := processes.tagged(run_id)) and time.monotonic() < end_s:
+        for process in survivors:
             process.wait_ended(end_s - time.monotonic(), kill=True)
-    return found
+    return survivors
+
+
+def shared_memory_segments(pids: Iterable[int]) -> set[Path]:
+    """Return the shared-memory files that processes map and that are not deleted."""
+    mapped = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):  # it has ended, or belongs to another user
+            for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
+                path = line[line.find("/") :] if "/" in line else ""
+                if path.startswith(f"{SHARED_MEMORY}/") and not path.endswith(" (deleted)"):
+                    mapped.add(Path(path))
+    return mapped
+
+
+def remove_shared_memory(paths: Iterable[Path], since: float) -> None:
+    """Remove segments of this user that were created after `since` and that no process maps.
+
+    Args:
+        paths: Segments that the ended processes had mapped; some may be removed already.
+        since: Unix time, s; older segments belong to others.
+    """
+    segments = {path for path in paths if _is_own(path, since)}
+    if segments:
+        segments -= shared_memory_segments(process_ids())
+    for path in segments:
+        path.unlink(missing_ok=True)
+
+
+def _is_own(path: Path, since: float) -> bool:
+    try:
+        status = path.stat()
+    except OSError:
+        return False
+    return status.st_uid == os.getuid() and status.st_ctime >= since

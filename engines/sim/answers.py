@@ -1,26 +1,22 @@
 """Answers: sequences whose tokens go to a client, streamed or in one piece."""
 
-import asyncio
-from typing import Protocol
-
-from loadgen.engines.sim import emit, http1
+from loadgen.engines.sim import emit
 from loadgen.engines.sim.api_format import ResponseWriter, Usage
 from loadgen.engines.sim.completion_request import CompletionRequest
+from loadgen.engines.sim.connection import ServerConnection
+from loadgen.engines.sim.http1 import LAST_CHUNK, chunk, head
 from loadgen.engines.sim.scheduler import Sequence
 
-
-class Client(Protocol):
-    """The connection of a request."""
-
-    transport: asyncio.Transport
-    keep_alive: bool
-
-    def finish(self) -> None:
-        """Note that the response is complete."""
+EVENTS = "content-type: text/event-stream; charset=utf-8"
+CHUNKED = "transfer-encoding: chunked"
 
 
 class Answer(Sequence):
     """A sequence of a client.
+
+    Args:
+        client: The connection of the request.
+        request: The request.
 
     Attributes:
         generates: Whether it generates tokens; an embedding does not.
@@ -33,10 +29,11 @@ class Answer(Sequence):
 
     generates = True
 
-    def __init__(self, client: Client, request: CompletionRequest) -> None:
+    def __init__(self, client: ServerConnection, request: CompletionRequest) -> None:
         blocks = request.blocks or ()
         super().__init__(request.prompt_tokens, request.output_tokens, blocks=blocks, priority=request.priority)
-        self.client, self.request = client, request
+        self.client = client
+        self.request = request
         self.stream: emit.Stream | None = None
         self.arrival_ns = self.core = 0
 
@@ -67,6 +64,11 @@ class Answer(Sequence):
 class TextAnswer(Answer):
     """An answer of generated tokens.
 
+    Args:
+        client, request: As an `Answer`'s.
+        writer: Writes its JSON.
+        words: The words of its tokens.
+
     Attributes:
         writer: Writes their JSON.
         words: The words of the tokens.
@@ -74,9 +76,12 @@ class TextAnswer(Answer):
 
     __slots__ = ("words", "writer")
 
-    def __init__(self, client: Client, request: CompletionRequest, writer: ResponseWriter, words: emit.Words) -> None:
+    def __init__(
+        self, client: ServerConnection, request: CompletionRequest, writer: ResponseWriter, words: emit.Words
+    ) -> None:
         super().__init__(client, request)
-        self.writer, self.words = writer, words
+        self.writer = writer
+        self.words = words
 
 
 class StreamedAnswer(TextAnswer):
@@ -86,7 +91,9 @@ class StreamedAnswer(TextAnswer):
 
     stream: emit.Stream
 
-    def __init__(self, client: Client, request: CompletionRequest, writer: ResponseWriter, words: emit.Words) -> None:
+    def __init__(
+        self, client: ServerConnection, request: CompletionRequest, writer: ResponseWriter, words: emit.Words
+    ) -> None:
         super().__init__(client, request, writer, words)
         self.stream = _stream(client, request, writer, words)
 
@@ -95,23 +102,30 @@ class StreamedAnswer(TextAnswer):
         self.stream.write(self._opening(), tokens=1)
 
     def finish(self) -> None:
-        """Send the last token and the closing events."""
-        # At the token limit, the finish reason stands in the event of the last token. An answer that ends by itself has
-        # the reason in an event without text, since the token that stops an engine has no text.
-        request, before, events, tail = self.request, b"", b"", None
-        if self.generated == 1:
-            before = self._opening()
-        if request.finish_reason == "length":
-            if request.continuous_usage:
-                tail = self.writer.counted_tail(self.prompt_tokens, last=True)[0]
-            else:
-                tail = self.writer.token_tail(last=True)
+        """Send the last token and the closing events.
+
+        At the token limit, the finish reason stands in the event of the last token, unless the API has an event of its
+        own for it. An answer that ends by itself has the reason in an event without text, since the token that stops an
+        engine has no text.
+        """
+        request = self.request
+        writer = self.writer
+        usage = self.usage
+        before = self._opening() if self.generated == 1 else b""
+        tail = None
+        finish = b""
+        if writer.counts_at_end:
+            finish = writer.finish(usage)
+        elif request.finish_reason != "length":
+            finish = writer.finish(usage if request.continuous_usage else None)
+        elif request.continuous_usage:
+            tail = writer.counted_tail(self.prompt_tokens, last=True)[0]
         else:
-            counts = self.usage if request.continuous_usage else None
-            events = _chunk(self.writer.finish(counts))
-        if request.include_usage:
-            events += _chunk(self.writer.usage(self.usage))
-        self.stream.write(before, tokens=1, after=events + _chunk(self.writer.done) + http1.LAST_CHUNK, tail=tail)
+            tail = writer.token_tail(last=True)
+        counts = writer.usage(usage) if request.include_usage else b""
+        # An empty chunk would be the last one.
+        after = b"".join(map(chunk, filter(None, (finish, counts, writer.done)))) + LAST_CHUNK
+        self.stream.write(before, tokens=1, after=after, tail=tail)
         self.stream.close()
         self.client.finish()
 
@@ -120,9 +134,9 @@ class StreamedAnswer(TextAnswer):
         self.stream.close()
 
     def _opening(self) -> bytes:
-        head = http1.stream_head(keep_alive=self.client.keep_alive)
-        counts = Usage(self.prompt_tokens, 0, 0) if self.request.continuous_usage else None
-        return head + _chunk(self.writer.role(counts))
+        counts = Usage(self.prompt_tokens, 0) if self.request.continuous_usage else None
+        role = self.writer.role(counts)
+        return head(200, *self.client.fields, EVENTS, CHUNKED) + (chunk(role) if role else b"")
 
 
 class WholeAnswer(TextAnswer):
@@ -132,22 +146,19 @@ class WholeAnswer(TextAnswer):
 
     def finish(self) -> None:
         """Send the response."""
-        request, usage = self.request, self.usage
+        request = self.request
+        usage = self.usage
         reasoning_tokens = usage.reasoning_tokens
         reasoning = self.words.text(request.seed, reasoning_tokens) if reasoning_tokens else None
         content = self.words.text(request.seed, self.generated - reasoning_tokens, skip=reasoning_tokens)
-        body = self.writer.whole(content, reasoning, usage)
-        self.client.transport.write(http1.response(200, http1.JSON, body, keep_alive=self.client.keep_alive))
-        self.client.finish()
+        self.client.reply(self.writer.whole(content, reasoning, usage))
 
 
-def _chunk(events: bytes) -> bytes:
-    """Return events as a chunk of the body; nothing if there are none, since an empty chunk is the last one."""
-    return http1.chunk(events) if events else b""
-
-
-def _stream(client: Client, request: CompletionRequest, writer: ResponseWriter, words: emit.Words) -> emit.Stream:
-    tail, between, end = writer.token_tail(), b"", b""
+def _stream(
+    client: ServerConnection, request: CompletionRequest, writer: ResponseWriter, words: emit.Words
+) -> emit.Stream:
+    tail = writer.token_tail()
+    between = end = b""
     if request.tokens_per_event == 1 and not request.continuous_usage:
         return emit.Stream(
             client.transport,

@@ -1,11 +1,17 @@
-"""API formats: the JSON of chat completions and completions, as vLLM writes it."""
+"""API formats: the JSON of chat completions and completions, as vLLM writes it, and of SGLang's own API.
+
+The simulator and the servers of `loadgen.testing` write answers with these writers and those of `typed_format`.
+"""
 
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from loadgen.engines.sim.http1 import RequestError, error_body
+
 DONE = b"data: [DONE]\n\n"
+MAX_NEW_TOKENS = 128  # SGLang's default
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +67,18 @@ COMPLETION = ApiFormat(
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The token counts of one answer."""
+    """The token counts of one answer.
+
+    Attributes:
+        prompt_tokens: Tokens of the prompt.
+        completion_tokens: Tokens of the answer.
+        reasoning_tokens: Those of them that are reasoning.
+        cached_tokens: Tokens of the prompt that were in the prefix cache; None: there is none.
+    """
 
     prompt_tokens: int
     completion_tokens: int
-    reasoning_tokens: int
+    reasoning_tokens: int = 0
     cached_tokens: int | None = None
 
     def json(self) -> dict[str, Any]:
@@ -82,13 +95,13 @@ class Usage:
         return usage
 
 
-def typed_event(kind: str, **fields: Any) -> bytes:
-    """Return an event whose type is a member of its object, and stands in a line before it."""
-    return f"event: {kind}\ndata: ".encode() + orjson.dumps({"type": kind, **fields}) + b"\n\n"
+def event(**fields: Any) -> bytes:
+    """Return an event with a JSON object as data."""
+    return b"data: " + orjson.dumps(fields) + b"\n\n"
 
 
 class ResponseWriter:
-    """Writes the events or the single response of one answer: a chat, unless a class of it has another API.
+    """Writes the events or the single response of one answer: a chat, unless a subclass has another API.
 
     Args:
         answer_id: Unique part of the answer's id.
@@ -97,19 +110,38 @@ class ResponseWriter:
         reason: Why the answer ends: length or stop.
 
     Attributes:
-        api: The API of the request.
+        api: The API of OpenAI whose rules the requests follow.
         done: The event that ends a stream; empty: the API has none.
+        counts_at_end: Whether the finish reason has events of its own, with the token counts; otherwise the event of
+            the last token has it, and the counts have an event of their own.
     """
 
     api = CHAT
     done = DONE
+    counts_at_end = False
 
     def __init__(self, answer_id: str, created: int, model: str, reason: str) -> None:
-        self._answer_id, self._created, self._model, self._reason = answer_id, created, model, reason
+        self._answer_id = answer_id
+        self._created = created
+        self._model = model
+        self._reason = reason
         self._id = self.api.id_prefix + answer_id
         self._opening = (
             f'data: {{"id":"{self._id}","object":"{self.api.part}","created":{created},"model":{model},"choices":['
         )
+
+    @staticmethod
+    def as_openai(body: dict[str, Any], model: str) -> dict[str, Any]:
+        """Return the body of a request as one of `api` that asks for the same.
+
+        Args:
+            body: The body.
+            model: Name of the served model.
+
+        Raises:
+            RequestError: A field that the API needs is missing or invalid.
+        """
+        return body
 
     @property
     def token_head(self) -> bytes:
@@ -125,8 +157,17 @@ class ResponseWriter:
         """Return the rest of a token's event; the last token's event has the finish reason."""
         return f"{self._complete_choice(self.api.token_end, last=last)}]}}\n\n".encode()
 
+    def token(self, text: str) -> bytes:
+        """Return the event of an answer token, which is not the last; `text` needs no escaping in JSON."""
+        return self.token_head + text.encode() + self.token_tail()
+
     def counted_tail(self, prompt_tokens: int, *, last: bool = False) -> tuple[bytes, bytes, bytes]:
-        """Return the rest of a token's event with usage, in three parts around its two token counts."""
+        """Return the rest of a token's event with usage, in three parts around its two token counts.
+
+        Args:
+            prompt_tokens: Tokens of the prompt.
+            last: Whether the event has the finish reason.
+        """
         choice = self._complete_choice(self.api.token_end, last=last)
         tail = f'{choice}],"usage":{{"prompt_tokens":{prompt_tokens},"total_tokens":'
         return tail.encode(), b',"completion_tokens":', b"}}\n\n"
@@ -136,12 +177,16 @@ class ResponseWriter:
         return self._event(self.api.role, usage) if self.api.role else b""
 
     def finish(self, usage: Usage | None = None) -> bytes:
-        """Return the event with the finish reason, with the counts if they are given."""
+        """Return the events with the finish reason, with the counts if they are given."""
         return self._event(self._complete_choice(self.api.finish, last=True), usage)
 
     def usage(self, usage: Usage) -> bytes:
-        """Return the event with only the token counts."""
-        return self._event("", usage)
+        """Return the event with only the token counts; empty if the API has them at the end."""
+        return b"" if self.counts_at_end else self._event("", usage)
+
+    def error(self, message: str) -> bytes:
+        """Return the event of an error that ends the stream."""
+        return b"data: " + error_body(message, 500) + b"\n\n"
 
     def _complete_choice(self, choice: str, *, last: bool) -> str:
         return choice + (f'"{self._reason}","stop_reason":null}}' if last else self.api.unfinished)
@@ -151,7 +196,13 @@ class ResponseWriter:
         return f"{self._opening}{choice}]{counts}}}\n\n".encode()
 
     def whole(self, content: str, reasoning: str | None, usage: Usage) -> bytes:
-        """Return the body of an answer in one piece."""
+        """Return the body of an answer in one piece.
+
+        Args:
+            content: Text of the answer.
+            reasoning: Text of the reasoning; None: there is none.
+            usage: The token counts.
+        """
         choice: dict[str, Any] = {"index": 0, "logprobs": None, "finish_reason": self._reason, "stop_reason": None}
         if self.api is CHAT:
             choice["message"] = {"role": "assistant", "content": content, "reasoning": reasoning}
@@ -173,3 +224,57 @@ class CompletionWriter(ResponseWriter):
     """Writes the answer of a completion."""
 
     api = COMPLETION
+
+
+class GenerateWriter(ResponseWriter):
+    """Writes the answer of SGLang's own API, which has neither a time nor the name of a model.
+
+    Each event has the text of its own tokens, as from SGLang with incremental streaming, and the counts so far.
+    """
+
+    api = COMPLETION
+    token_head = b'data: {"text":"'
+
+    @staticmethod
+    def as_openai(body: dict[str, Any], model: str) -> dict[str, Any]:
+        """Return the body of a completions request that asks for the same.
+
+        Raises:
+            RequestError: There is no prompt, or the sampling parameters are no object.
+        """
+        sampling = body.get("sampling_params") or {}
+        if not isinstance(sampling, dict):
+            raise RequestError(400, "sampling_params must be an object", param="sampling_params")
+        prompt = body.get("text") if body.get("input_ids") is None else body["input_ids"]
+        if prompt is None:
+            raise RequestError(400, "text or input_ids must be given", param="text")
+        return {
+            "model": body.get("lora_path") or model,
+            "prompt": prompt,
+            "max_tokens": sampling.get("max_new_tokens", MAX_NEW_TOKENS),
+            "min_tokens": sampling.get("min_new_tokens"),
+            "ignore_eos": sampling.get("ignore_eos"),
+            "stream": body.get("stream"),
+            "stream_options": {"continuous_usage_stats": True},
+        }
+
+    def counted_tail(self, prompt_tokens: int, *, last: bool = False) -> tuple[bytes, bytes, bytes]:
+        """Return the rest of a token's event, in three parts around its two token counts."""
+        meta = orjson.dumps(self._meta(last=last) | {"prompt_tokens": prompt_tokens}).removesuffix(b"}")
+        return b'","meta_info":' + meta + b',"total_tokens":', b',"completion_tokens":', b"}}\n\n"
+
+    def finish(self, usage: Usage | None = None) -> bytes:
+        """Return the event with the finish reason and the counts."""
+        return b"data: " + self._answer("", usage) + b"\n\n"
+
+    def whole(self, content: str, reasoning: str | None, usage: Usage) -> bytes:
+        """Return the body of an answer in one piece."""
+        return self._answer(content, usage)
+
+    def _answer(self, text: str, usage: Usage | None) -> bytes:
+        counts = {} if usage is None else usage.json()
+        cached = counts.pop("prompt_tokens_details", {})
+        return orjson.dumps({"text": text, "meta_info": self._meta(last=True) | counts | cached})
+
+    def _meta(self, *, last: bool) -> dict[str, Any]:
+        return {"id": self._answer_id, "finish_reason": {"type": self._reason} if last else None}

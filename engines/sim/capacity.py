@@ -31,7 +31,10 @@ class Forecast:
 class _Steps:
     """Lengths of steps, ns: `rest + spared` without prompts, `rest + k * prompt` with k prompts.
 
-    `spared` is the time that reading the weights takes beyond the computation of a step without prompts.
+    Attributes:
+        rest: Length without what follows.
+        prompt: Additional length for each prompt.
+        spared: Time that reading the weights takes beyond the computation of a step without prompts.
     """
 
     rest: float
@@ -40,7 +43,8 @@ class _Steps:
 
     @classmethod
     def of(cls, settings: SimSettings, running: float, prompt_tokens: int, output_tokens: int) -> "_Steps":
-        costs, decodes = settings.costs, running * (output_tokens - 1) / output_tokens
+        costs = settings.costs
+        decodes = running * (output_tokens - 1) / output_tokens
         context = running * (prompt_tokens + (output_tokens - 1) / 2)
         without = costs.duration_ns(0, decodes, context)
         spared = max(0.0, costs.weights_ns - costs.matmul_ns_per_token * decodes)
@@ -50,7 +54,13 @@ class _Steps:
 
 
 def capacity_per_s(settings: SimSettings, prompt_tokens: int, output_tokens: int) -> float:
-    """Return the maximum rate that the server sustains, requests/s: as many sequences run as fit at once."""
+    """Return the maximum rate that the server sustains, requests/s: as many sequences run as fit at once.
+
+    Args:
+        settings: Settings of the server.
+        prompt_tokens: Prompt tokens of each request.
+        output_tokens: Output tokens of each request.
+    """
     # Each request takes part in `steps` steps, with `batched` tokens in each.
     steps = output_tokens - 1 + math.ceil(prompt_tokens / settings.max_num_batched_tokens)
     batched = (prompt_tokens + output_tokens - 1) / steps
@@ -59,7 +69,8 @@ def capacity_per_s(settings: SimSettings, prompt_tokens: int, output_tokens: int
         settings.max_num_batched_tokens / batched,
         settings.num_kv_tokens / (prompt_tokens + (output_tokens - 1) / 2),
     )
-    lengths, started = _Steps.of(settings, running, prompt_tokens, output_tokens), running / steps
+    lengths = _Steps.of(settings, running, prompt_tokens, output_tokens)
+    started = running / steps
     step_ns = lengths.rest + started * lengths.prompt + math.exp(-started) * lengths.spared
     return settings.data_parallel_size * running / (steps * step_ns / 1e9)
 
@@ -85,16 +96,23 @@ def forecast(settings: SimSettings, rate_per_s: float, prompt_tokens: int, outpu
         if rate * lengths.prompt >= 1:
             raise ValueError(f"{rate_per_s} requests/s are more than can be prefilled")
         without = _without_prompts(lengths, rate)
-        before, step_ns = step_ns, (lengths.rest + lengths.spared * without) / (1 - rate * lengths.prompt)
+        before = step_ns
+        step_ns = (lengths.rest + lengths.spared * without) / (1 - rate * lengths.prompt)
         running = rate * step_ns * output_tokens
         if abs(step_ns - before) <= TOLERANCE * step_ns:
             break
-    busy = 1 - math.exp(-running)
-    seen_ns = _square(lengths, rate, step_ns, without) / step_ns  # mean length of the step that an arrival falls into
-    wait_ns = busy * seen_ns * (0.5 + rate * lengths.prompt)
-    ttft_ns = settings.frontend_ms * 1e6 + wait_ns + lengths.rest + lengths.prompt
-    own = settings.costs.duration_ns(0, 1, prompt_tokens + output_tokens / 2) - settings.costs.duration_ns(0, 0, 0)
-    return Forecast(ttft_ns / 1e6, (step_ns + own) / 1e6, running)
+    # The mean square of the step lengths; a step's number of prompts is Poisson, given the step before.
+    rest = lengths.rest
+    prompt = lengths.prompt
+    spared = lengths.spared
+    mixed = 2 * rest * (prompt * rate * step_ns + spared * without)
+    square = (rest**2 + prompt**2 * rate * step_ns + spared**2 * without + mixed) / (1 - (rate * prompt) ** 2)
+    step_met_ns = square / step_ns  # mean length of the step that an arrival falls into
+    wait_ns = (1 - math.exp(-running)) * step_met_ns * (0.5 + rate * prompt)
+    ttft_ns = settings.frontend_ms * 1e6 + wait_ns + rest + prompt
+    costs = settings.costs
+    decode_ns = costs.duration_ns(0, 1, prompt_tokens + output_tokens / 2) - costs.duration_ns(0, 0, 0)
+    return Forecast(ttft_ns / 1e6, (step_ns + decode_ns) / 1e6, running)
 
 
 def _without_prompts(lengths: _Steps, rate: float) -> float:
@@ -103,7 +121,9 @@ def _without_prompts(lengths: _Steps, rate: float) -> float:
     The generating function G of prompts in a step has G(z) = e(z) [G(y) + G(0) h(z)], y = exp(rate prompt (z - 1)),
     e(z) = exp(rate rest (z - 1)), h(z) = exp(rate spared (z - 1)) - 1; from z = 0, y goes to 1, where G is 1.
     """
-    z, product, total = 0.0, 1.0, 0.0
+    z = 0.0
+    product = 1.0
+    total = 0.0
     for _ in range(MAX_ITERATIONS):
         product *= math.exp(rate * lengths.rest * (z - 1))
         total += product * math.expm1(rate * lengths.spared * (z - 1))
@@ -113,11 +133,3 @@ def _without_prompts(lengths: _Steps, rate: float) -> float:
         if lengths.prompt == 0:
             break
     return product / (1 - total)
-
-
-def _square(lengths: _Steps, rate: float, step_ns: float, without: float) -> float:
-    """Return the mean square of the step lengths; a step's number of prompts is Poisson, given the step before."""
-    rest, prompt, spared = lengths.rest, lengths.prompt, lengths.spared
-    mixed = 2 * rest * (prompt * rate * step_ns + spared * without)
-    known = rest**2 + prompt**2 * rate * step_ns + spared**2 * without + mixed
-    return known / (1 - (rate * prompt) ** 2)

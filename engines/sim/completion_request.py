@@ -10,42 +10,13 @@ import orjson
 
 from loadgen.engines.sim.api_format import CHAT, COMPLETION, ApiFormat
 from loadgen.engines.sim.emit import count_tokens
+from loadgen.engines.sim.http1 import RequestError
 from loadgen.engines.sim.prefix_cache import block_names
 from loadgen.engines.sim.settings import PRIORITY, SimSettings
 from loadgen.engines.sim.tokenizer import pieces
 
 COMPLETION_TOKENS = 16  # the limit of a completion that names none, by the API's definition
 CHAT_TOKENS = 128  # length of a chat's answer without a limit
-
-
-class ApiError(Exception):
-    """A request that is answered with an error object of the API.
-
-    Args:
-        status: The HTTP status.
-        message: One line for the user.
-        param: The field at fault.
-        kind: The error class, with vLLM's name.
-        retry_after_s: When the client may ask again, s; 0: not said.
-    """
-
-    def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        param: str | None = None,
-        kind: str = "BadRequestError",
-        retry_after_s: int = 0,
-    ) -> None:
-        super().__init__(message)
-        self.status, self.message, self.param, self.kind = status, message, param, kind
-        self.retry_after_s = retry_after_s
-
-    def json(self) -> bytes:
-        """Return the response's body."""
-        error = {"message": self.message, "type": self.kind, "param": self.param, "code": self.status}
-        return orjson.dumps({"error": error})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +32,7 @@ class CompletionRequest:
         stream: Whether tokens are sent as they come.
         include_usage: Whether the stream ends with the token counts.
         continuous_usage: Whether every event has the token counts.
+        tokens_per_event: Number of tokens in one event.
         blocks: Names of the prompt's blocks for the prefix cache; None if it is off.
         priority: A lower number is served earlier.
     """
@@ -78,38 +50,24 @@ class CompletionRequest:
     priority: int = 0
 
 
-def parse_json(body: bytes) -> dict[str, Any]:
-    """Return the request's object.
-
-    Raises:
-        ApiError: The body is not JSON, or not an object.
-    """
-    try:
-        value = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise ApiError(400, f"JSON decode error: {error}", param="body", kind="Bad Request") from None
-    if not isinstance(value, dict):
-        raise ApiError(400, "the body must be a JSON object", param="body", kind="Bad Request")
-    return value
-
-
 def check_model(body: dict[str, Any], served: Sequence[str]) -> None:
     """Check the model's name.
 
     Raises:
-        ApiError: The model is not served; the status is 404.
+        RequestError: The model is not served; the status is 404.
     """
     model = body.get("model", served[0])
     if model not in served:
         message = f"The model `{model}` does not exist. Valid aliases: {', '.join(served)}."
-        raise ApiError(404, message, param="model", kind="NotFoundError")
+        raise RequestError(404, message, param="model")
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a request asks about.
+    """The prompt of a request.
 
     Attributes:
+        texts: Its texts.
         ids: The ids of its tokens, if it is given by them.
         images: The addresses of its images.
         is_chat: Whether it has the tokens of the chat template, too.
@@ -122,8 +80,9 @@ class Prompt:
 
     def count(self, settings: SimSettings) -> int:
         """Return the number of its tokens."""
-        given = len(self.ids) + settings.image_tokens * len(self.images)
-        return given + settings.chat_template_tokens * self.is_chat + sum(map(count_tokens, self.texts))
+        template = settings.chat_template_tokens if self.is_chat else 0
+        images = settings.image_tokens * len(self.images)
+        return template + images + len(self.ids) + sum(map(count_tokens, self.texts))
 
     def blocks(self, settings: SimSettings, count: int) -> tuple[int, ...] | None:
         """Return the names of the blocks of its first `count` tokens; None if the prefix cache is off."""
@@ -136,10 +95,14 @@ class Prompt:
 
 
 def parse_chat(body: dict[str, Any]) -> Prompt:
-    """Return the texts and images of a chat's messages. A call of a tool is a text: its JSON."""
+    """Return the texts and images of a chat's messages. A call of a tool is a text: its JSON.
+
+    Raises:
+        RequestError: There are no messages, or one is malformed.
+    """
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
-        raise ApiError(400, "messages must be a list with at least one message", param="messages")
+        raise RequestError(400, "messages must be a list with at least one message", param="messages")
     chat = Prompt(is_chat=True)
     for message in messages:
         content, calls = (
@@ -149,22 +112,24 @@ def parse_chat(body: dict[str, Any]) -> Prompt:
             chat.texts.append(orjson.dumps(calls).decode())
             content = content or []
         for part in content if isinstance(content, list) else [{"text": content}]:
-            is_image = isinstance(part, dict) and part.get("type") == "image_url"
-            found = _image_url(part) if is_image else part.get("text") if isinstance(part, dict) else None
-            if not isinstance(found, str):
+            fields = part if isinstance(part, dict) else {}
+            is_image = fields.get("type") == "image_url"
+            value = fields.get("image_url" if is_image else "text")
+            if is_image and isinstance(value, dict):
+                value = value.get("url")
+            if not isinstance(value, str):
                 message_form = "each message must be an object with text, or parts of text and images, as content"
-                raise ApiError(400, message_form, param="messages")
-            (chat.images if is_image else chat.texts).append(found)
+                raise RequestError(400, message_form, param="messages")
+            (chat.images if is_image else chat.texts).append(value)
     return chat
 
 
-def _image_url(part: dict[str, Any]) -> object:
-    image = part.get("image_url")
-    return image.get("url") if isinstance(image, dict) else image
-
-
 def parse_prompt(body: dict[str, Any]) -> Prompt:
-    """Return the prompt of a completion."""
+    """Return the prompt of a completion; a list of one prompt is unwrapped.
+
+    Raises:
+        RequestError: The prompt is neither a text nor a list of token ids.
+    """
     prompt = body.get("prompt")
     if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str | list):
         prompt = prompt[0]
@@ -172,17 +137,27 @@ def parse_prompt(body: dict[str, Any]) -> Prompt:
         return Prompt(texts=[prompt])
     if isinstance(prompt, list) and all(type(token) is int for token in prompt):
         return Prompt(ids=prompt)
-    raise ApiError(400, "prompt must be one text or one list of token ids", param="prompt")
+    raise RequestError(400, "prompt must be one text or one list of token ids", param="prompt")
 
 
 def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, seed: int) -> CompletionRequest:
-    """Return the parsed request; `seed` is used if it names none."""
+    """Return the checked request.
+
+    Args:
+        body: The JSON of the request.
+        api: The API whose rules it follows.
+        settings: Settings of the simulator.
+        seed: Seed of the answer, if the request names none.
+
+    Raises:
+        RequestError: The model is unknown, a field is invalid, or the context length is exceeded.
+    """
     check_model(body, settings.model_names)
     prompt = parse_chat(body) if api is CHAT else parse_prompt(body)
     tokens = prompt.count(settings)
     options = body.get("stream_options")
     if options is not None and not isinstance(options, dict):
-        raise ApiError(400, "stream_options must be an object", param="stream_options")
+        raise RequestError(400, "stream_options must be an object", param="stream_options")
     request_seed = _integer(body, "seed")
     seed = (seed if request_seed is None else request_seed) % 2**64
     limit = _token_limit(body, api, tokens, settings.max_model_len)
@@ -190,7 +165,8 @@ def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, s
     output_tokens = settings.max_model_len - tokens if limit is None else limit
     finish_reason = "length"
     if end is not None and end < output_tokens:
-        output_tokens, finish_reason = end, "stop"
+        output_tokens = end
+        finish_reason = "stop"
     return CompletionRequest(
         prompt_tokens=tokens,
         output_tokens=output_tokens,
@@ -211,7 +187,7 @@ def _priority(body: dict[str, Any], settings: SimSettings) -> int:
     priority = _integer(body, "priority") or 0
     if priority and settings.scheduling_policy != PRIORITY:
         problem = f"Got priority {priority} but Priority scheduling is not enabled."
-        raise ApiError(400, f"{problem} Start the server with --scheduling-policy priority.", param="priority")
+        raise RequestError(400, f"{problem} Start the server with --scheduling-policy priority.", param="priority")
     return priority
 
 
@@ -224,14 +200,14 @@ def _token_limit(body: dict[str, Any], api: ApiFormat, tokens: int, max_model_le
     if limit is None and api is COMPLETION:
         limit = COMPLETION_TOKENS
     if tokens == 0:
-        raise ApiError(400, "the prompt is empty; send at least one token", param="input_tokens")
+        raise RequestError(400, "the prompt is empty; send at least one token", param="input_tokens")
     window = f"This model's maximum context length is {max_model_len} tokens"
     if tokens >= max_model_len:
         message = f"{window}, but the prompt alone has {tokens}. Send a shorter prompt."
-        raise ApiError(400, message, param="input_tokens")
+        raise RequestError(400, message, param="input_tokens")
     if limit is not None and tokens + limit > max_model_len:
         message = f"{window}, but the prompt has {tokens} and {param}={limit} asks for more than the rest. Lower one."
-        raise ApiError(400, message, param=param)
+        raise RequestError(400, message, param=param)
     return limit
 
 
@@ -253,13 +229,13 @@ def _integer(body: dict[str, Any], param: str, least: int | None = None) -> int 
     if value is None:
         return None
     if type(value) is not int or (least is not None and value < least):
-        wanted = "an integer" if least is None else f"an integer of at least {least}"
-        raise ApiError(400, f"{param} must be {wanted}, got {value!r}", param=param)
+        kind = "an integer" if least is None else f"an integer of at least {least}"
+        raise RequestError(400, f"{param} must be {kind}, got {value!r}", param=param)
     return value
 
 
 def _flag(body: dict[str, Any], param: str) -> bool:
     value = body.get(param)
     if value is not None and not isinstance(value, bool):
-        raise ApiError(400, f"{param} must be true or false, got {value!r}", param=param)
+        raise RequestError(400, f"{param} must be true or false, got {value!r}", param=param)
     return bool(value)

@@ -1,43 +1,8 @@
 # cython: language_level=3
-"""The C side of streams of tokens, and of the one output buffer."""
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+"""The C side of streams of tokens."""
 from libc.stdint cimport uint32_t, uint64_t
-from libc.string cimport memcpy
 
-cdef enum:
-    CHUNK_OVERHEAD = 20  # a size line of at most 16 hex digits and CR LF, and the CR LF that ends the chunk
-
-cdef char *scratch  # the output buffer, used by one call at a time
-cdef Py_ssize_t scratch_size
-cdef int reserve(Py_ssize_t size) except -1
-
-
-cdef inline char *put_bytes(char *out, bytes data) noexcept:
-    memcpy(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
-    return out + PyBytes_GET_SIZE(data)
-
-
-cdef inline char *put_hex(char *out, Py_ssize_t value) noexcept:
-    cdef int shift = 0
-    while value >> (shift + 4):
-        shift += 4
-    while shift >= 0:
-        out[0] = b"0123456789abcdef"[(value >> shift) & 15]
-        out += 1
-        shift -= 4
-    return out
-
-
-cdef class Outlet:
-    cdef object _transport
-    cdef int _fd
-    cdef bint _buffered
-    cdef Py_ssize_t _limit
-    cdef readonly bint cut
-    cdef readonly Py_ssize_t held_back
-
-    cdef int _send(self, const char *data, Py_ssize_t size) except -1
-    cdef int _hand_over(self, const char *data, Py_ssize_t size) except -1
+from loadgen.engines.sim.outlet cimport Outlet
 
 
 cdef class Words:

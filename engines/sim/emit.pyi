@@ -3,14 +3,7 @@
 from asyncio import Transport
 from collections.abc import Iterable
 
-class Outlet:
-    """The way to one socket for one response."""
-
-    cut: bool
-    held_back: int
-    def __init__(self, transport: Transport, *, limit: int = 4194304) -> None: ...
-    def send(self, data: bytes) -> None: ...
-    def close(self) -> None: ...
+from loadgen.engines.sim.outlet import Outlet
 
 class Words:
     """The words that answers are made of."""

@@ -5,7 +5,7 @@ Entries hold borrowed pointers; whoever pushes one keeps what it points to alive
 
 from libc.stdint cimport int64_t
 from libc.stdlib cimport realloc
-from loadgen.core.c.leak_count cimport count_allocated, count_freed
+from loadgen.core.c.memory cimport count_allocated, count_freed
 
 
 cdef struct Entry:

@@ -17,7 +17,11 @@ TOKENS = tuple(float(digit * 10**power) for power in range(6) for digit in (1, 2
 
 
 class Histogram:
-    """A Prometheus histogram: counts of values by upper bound."""
+    """A Prometheus histogram: counts of values by upper bound.
+
+    Args:
+        bounds: The upper bounds, ascending; values above the last one have none.
+    """
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self._bounds = bounds
@@ -48,11 +52,14 @@ class Metrics:
         steps: Completed engine steps.
         step_overrun_s: Total time by which steps ended late, since writing the tokens of the step before took longer.
         streams_cut: Connections closed because the client read too slowly.
+        ttft_s, e2el_s: Times from the arrival of a request to its first and its last token.
+        itl_s: Times between tokens.
+        request_prompt_tokens, request_generation_tokens: Tokens of requests.
+        iteration_tokens: Tokens computed in a step.
     """
 
     def __init__(self) -> None:
         self.prompt_tokens = self.generation_tokens = self.steps = self.streams_cut = 0
-        # total time by which steps ended late, since writing the tokens of the step before took longer
         self.step_overrun_s = 0.0
         self.finished = {"stop": 0, "length": 0, "abort": 0}
         self.ttft_s = Histogram(SECONDS)
@@ -65,16 +72,16 @@ class Metrics:
     def text(self, settings: SimSettings, schedulers: Sequence[Scheduler[Any]]) -> str:
         """Return the metrics as text; gauges are read from the schedulers and summed."""
         labels = f'engine="0",model_name="{settings.served_model_name}"'
-        used = sum(each.kv_tokens for each in schedulers) / len(schedulers)
+        used = sum(scheduler.kv_tokens for scheduler in schedulers) / len(schedulers)
         block = f'{labels},block_size="{BLOCK}",enable_prefix_caching="{settings.enable_prefix_caching}"'
         lines = ["# TYPE vllm:cache_config_info gauge", f"vllm:cache_config_info{{{block}}} 1.0"]
         plain = {
-            "vllm:num_requests_running": sum(each.running for each in schedulers),
-            "vllm:num_requests_waiting": sum(each.waiting for each in schedulers),
+            "vllm:num_requests_running": sum(scheduler.running for scheduler in schedulers),
+            "vllm:num_requests_waiting": sum(scheduler.waiting for scheduler in schedulers),
             "vllm:kv_cache_usage_perc": used / settings.num_kv_tokens,
-            "vllm:num_preemptions_total": sum(each.preemptions for each in schedulers),
-            "vllm:prefix_cache_queries_total": sum(each.cache.queried for each in schedulers),
-            "vllm:prefix_cache_hits_total": sum(each.cache.hit for each in schedulers),
+            "vllm:num_preemptions_total": sum(scheduler.preemptions for scheduler in schedulers),
+            "vllm:prefix_cache_queries_total": sum(scheduler.cache.queried for scheduler in schedulers),
+            "vllm:prefix_cache_hits_total": sum(scheduler.cache.hit for scheduler in schedulers),
             "vllm:prompt_tokens_total": self.prompt_tokens,
             "vllm:generation_tokens_total": self.generation_tokens,
             "sim:steps_total": self.steps,

@@ -2,15 +2,15 @@
 """The C side of events that are written at set times."""
 from libc.stdint cimport int64_t
 
-from loadgen.core.c.int64_view cimport Int64View
 from loadgen.engines.sim.heap cimport Heap
-from loadgen.engines.sim.emit cimport Outlet
+from loadgen.engines.sim.outlet cimport Outlet
 
 
 cdef class Planned(Outlet):
     cdef bytes _event, _after
     cdef Py_ssize_t _plan_at, _write_at
-    cdef Int64View _plan, _writes, _written
+    cdef const int64_t[::1] _plan
+    cdef int64_t[::1] _writes, _written
     cdef readonly Py_ssize_t written
 
     cdef int64_t _write_next(self) except -1

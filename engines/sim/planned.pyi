@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from loadgen.engines.sim.emit import Outlet
+from loadgen.engines.sim.outlet import Outlet
 
 BLANK_TIME: bytes
 

@@ -4,12 +4,11 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 
-from loadgen.core.c.clock cimport now_ns
+from loadgen.core.c.kernel cimport now_ns
 from loadgen.core.c.digits cimport PLACES
-from loadgen.core.c.int64_view cimport hold, release, value_at
-from loadgen.core.c.leak_count cimport BYTES, COUNTING, count_freed, live_count
+from loadgen.core.c.memory cimport BYTES, COUNTING, count_freed, live_count
 from loadgen.engines.sim.heap cimport pop, postpone, push
-from loadgen.engines.sim.emit cimport Outlet, put_bytes, reserve, scratch
+from loadgen.engines.sim.outlet cimport Outlet, put_bytes, reserve, scratch
 
 cdef enum:
     TURN_NS = 1000000  # after writing for so long in one go, requests get to be read
@@ -49,37 +48,30 @@ cdef class Planned(Outlet):
         written: Events written so far.
     """
 
-    def __init__(self, transport, bytes event not None, bytes after not None, plan_ns, write_ns, written_ns, *,
-                 Py_ssize_t limit=4 << 20):
+    def __init__(self, transport, bytes event not None, bytes after not None, const int64_t[::1] plan_ns not None,
+                 int64_t[::1] write_ns not None, int64_t[::1] written_ns not None, *, Py_ssize_t limit=4 << 20):
         Outlet.__init__(self, transport, limit=limit)
-        hold(&self._plan, plan_ns)
-        hold(&self._writes, write_ns, writable=True)
-        hold(&self._written, written_ns, writable=True)
-        if not 0 < self._plan.size == self._writes.size == self._written.size:
+        self._plan, self._writes, self._written = plan_ns, write_ns, written_ns
+        if not 0 < plan_ns.shape[0] == write_ns.shape[0] == written_ns.shape[0]:
             raise ValueError("plan_ns, write_ns and written_ns: must have one length, 1 or more")
         self._event, self._after = event, after
         self._plan_at = event.index(BLANK_TIME)
         self._write_at = event.index(BLANK_TIME, self._plan_at + PLACES)
         reserve(len(event) + len(after))
 
-    def __dealloc__(self):
-        release(&self._plan)
-        release(&self._writes)
-        release(&self._written)
-
     cdef int64_t _write_next(self) except -1:
         """Write the next event; returns when that was."""
         cdef char *out = put_bytes(scratch, self._event)
         cdef int64_t at_ns
-        put_time(scratch + self._plan_at, value_at(&self._plan, self.written)[0])
-        if self.written + 1 == self._plan.size:
+        put_time(scratch + self._plan_at, self._plan[self.written])
+        if self.written + 1 == self._plan.shape[0]:
             out = put_bytes(out, self._after)
         at_ns = now_ns()
         put_time(scratch + self._write_at, at_ns)
-        value_at(&self._writes, self.written)[0] = at_ns
+        self._writes[self.written] = at_ns
         self.written += 1
         self._send(scratch, out - scratch)
-        value_at(&self._written, self.written - 1)[0] = now_ns()
+        self._written[self.written - 1] = now_ns()
         return at_ns
 
 
@@ -102,7 +94,7 @@ cdef class Ticker:
 
     def add(self, Planned stream not None):
         """Take on a stream; returns when the next event of all is due, ns."""
-        push(&self._heap, value_at(&stream._plan, 0)[0], <void *>stream)
+        push(&self._heap, stream._plan[0], <void *>stream)
         Py_INCREF(stream)
         return self._heap.entries[0].at_ns
 
@@ -114,8 +106,8 @@ cdef class Ticker:
             stream = <Planned>self._heap.entries[0].item
             if stream._fd >= 0:
                 at_ns = stream._write_next()
-            if stream._fd >= 0 and stream.written < stream._plan.size:
-                postpone(&self._heap, value_at(&stream._plan, stream.written)[0], <void *>stream)
+            if stream._fd >= 0 and stream.written < stream._plan.shape[0]:
+                postpone(&self._heap, stream._plan[stream.written], <void *>stream)
             else:
                 pop(&self._heap)
                 Py_DECREF(stream)  # ours remains

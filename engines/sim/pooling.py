@@ -5,9 +5,10 @@ from typing import Any
 
 import orjson
 
-from loadgen.engines.sim import http1
-from loadgen.engines.sim.answers import Answer, Client
-from loadgen.engines.sim.completion_request import ApiError, CompletionRequest, Prompt, check_model, parse_chat
+from loadgen.engines.sim.answers import Answer
+from loadgen.engines.sim.completion_request import CompletionRequest, Prompt, check_model, parse_chat
+from loadgen.engines.sim.connection import ServerConnection
+from loadgen.engines.sim.http1 import RequestError
 from loadgen.engines.sim.settings import SimSettings
 
 DIMENSIONS = 384  # of an embedding, as a small model has
@@ -20,6 +21,10 @@ SEPARATOR = "\n"  # between a query and a document: one token
 class PooledAnswer(Answer):
     """The sequence of one text.
 
+    Args:
+        batch: The request that it belongs to.
+        client, request: As an `Answer`'s.
+
     Attributes:
         batch: The request that it belongs to.
     """
@@ -28,7 +33,7 @@ class PooledAnswer(Answer):
 
     generates = False
 
-    def __init__(self, batch: "Batch", client: Client, request: CompletionRequest) -> None:
+    def __init__(self, batch: "Batch", client: ServerConnection, request: CompletionRequest) -> None:
         super().__init__(client, request)
         self.batch = batch
 
@@ -54,12 +59,18 @@ class Batch:
         requests: One for each text.
         head: The members of the response before its list of results.
         results: The list of results, as JSON.
+
+    Attributes:
+        client: The connection; None: it has ended.
+        sequences: The sequences.
     """
 
-    client: Client | None
-
-    def __init__(self, client: Client, requests: list[CompletionRequest], head: dict[str, Any], results: bytes) -> None:
-        self.client, self._head, self._results = client, head, results
+    def __init__(
+        self, client: ServerConnection, requests: list[CompletionRequest], head: dict[str, Any], results: bytes
+    ) -> None:
+        self.client: ServerConnection | None = client
+        self._head = head
+        self._results = results
         self.sequences = tuple(PooledAnswer(self, client, request) for request in requests)
         self._left = len(requests)
 
@@ -69,30 +80,43 @@ class Batch:
         client = self.client
         if self._left or client is None:
             return
-        tokens = sum(each.prompt_tokens for each in self.sequences)
+        tokens = sum(sequence.prompt_tokens for sequence in self.sequences)
         usage: dict[str, Any] = {"prompt_tokens": tokens, "total_tokens": tokens, "completion_tokens": 0}
         if self.sequences[0].request.blocks is not None:
-            usage["prompt_tokens_details"] = {"cached_tokens": sum(each.cached for each in self.sequences)}
+            usage["prompt_tokens_details"] = {"cached_tokens": sum(sequence.cached for sequence in self.sequences)}
         body = orjson.dumps(self._head).removesuffix(b"}") + self._results + b',"usage":' + orjson.dumps(usage) + b"}"
-        client.transport.write(http1.response(200, http1.JSON, body, keep_alive=client.keep_alive))
-        client.finish()
+        client.reply(body)
 
 
 def vectors(
-    prefix: str,  # prefix of the answer's id
-    kind: str,  # the field `object` of each result
-    member: str,  # the field of each result that has the vector
+    prefix: str,
+    kind: str,
+    member: str,
     body: dict[str, Any],
-    client: Client,
+    client: ServerConnection,
     settings: SimSettings,
     answer_id: str,
     created: int,
 ) -> Answer:
-    """Answer a request for a vector of each input."""
+    """Answer a request for a vector of each input.
+
+    Args:
+        prefix: Prefix of the answer's id.
+        kind: The field `object` of each result.
+        member: The field of each result that has the vector.
+        body: Body of the request.
+        client: The connection of the request.
+        settings: Settings of the simulator.
+        answer_id: Unique part of the answer's id.
+        created: Unix time, s.
+
+    Raises:
+        RequestError: The request is invalid.
+    """
     check_model(body, settings.model_names)
     encoding = body.get("encoding_format") or "float"
     if encoding not in VECTORS:
-        raise ApiError(400, f"encoding_format must be float or base64, got {encoding!r}", param="encoding_format")
+        raise RequestError(400, f"encoding_format must be float or base64, got {encoding!r}", param="encoding_format")
     requests = [_request(prompt, body, settings) for prompt in _prompts(body)]
     result = b'"object":"%b","%b":%b}' % (kind.encode(), member.encode(), VECTORS[encoding])
     results = b",".join(b'{"index":%d,%b' % (index, result) for index in range(len(requests)))
@@ -100,13 +124,20 @@ def vectors(
     return Batch(client, requests, head, b',"data":[' + results + b"]").sequences[0]
 
 
-def rerank(body: dict[str, Any], client: Client, settings: SimSettings, answer_id: str, created: int) -> Answer:
-    """Answer a request for the scores of documents."""
-    query, documents = body.get("query"), body.get("documents")
+def rerank(
+    body: dict[str, Any], client: ServerConnection, settings: SimSettings, answer_id: str, created: int
+) -> Answer:
+    """Answer a request for the scores of documents; the arguments are those of `vectors`.
+
+    Raises:
+        RequestError: The request is invalid.
+    """
+    query = body.get("query")
+    documents = body.get("documents")
     if not isinstance(query, str) or not isinstance(documents, list) or not documents:
-        raise ApiError(400, "query must be a text and documents a list of texts", param="documents")
+        raise RequestError(400, "query must be a text and documents a list of texts", param="documents")
     if not all(isinstance(document, str) for document in documents):
-        raise ApiError(400, "each document must be a text", param="documents")
+        raise RequestError(400, "each document must be a text", param="documents")
     check_model(body, settings.model_names)
     requests = [_request(Prompt([f"{query}{SEPARATOR}{document}"]), body, settings) for document in documents]
     results = [
@@ -117,29 +148,40 @@ def rerank(body: dict[str, Any], client: Client, settings: SimSettings, answer_i
 
 
 def _prompts(body: dict[str, Any]) -> list[Prompt]:
-    """Return the inputs: a text, token ids, or a list of either; the messages of a chat are one input."""
+    """Return the inputs: a text, token ids, or a list of either; the messages of a chat are one input.
+
+    Raises:
+        RequestError: An input is neither.
+    """
     if "messages" in body:
         return [parse_chat(body)]
-    given = body.get("input")
-    return list(map(_prompt, given if isinstance(given, list) and given and not isinstance(given[0], int) else [given]))
-
-
-def _prompt(given: object) -> Prompt:
-    if isinstance(given, str):
-        return Prompt(texts=[given])
-    if isinstance(given, list) and given and all(type(token) is int for token in given):
-        return Prompt(ids=given)
-    raise ApiError(400, "input must be a text, a list of token ids, or a list of either", param="input")
+    inputs = body.get("input")
+    if not isinstance(inputs, list) or not inputs or isinstance(inputs[0], int):
+        inputs = [inputs]
+    prompts: list[Prompt] = []
+    for content in inputs:
+        if isinstance(content, str):
+            prompts.append(Prompt(texts=[content]))
+        elif isinstance(content, list) and content and all(type(token) is int for token in content):
+            prompts.append(Prompt(ids=content))
+        else:
+            raise RequestError(400, "input must be a text, a list of token ids, or a list of either", param="input")
+    return prompts
 
 
 def _request(prompt: Prompt, body: dict[str, Any], settings: SimSettings) -> CompletionRequest:
-    """Make the request of one input, which is cut where the body wants that."""
-    count, limit = prompt.count(settings), body.get("truncate_prompt_tokens")
+    """Make the request of one input, which is cut where the body wants that.
+
+    Raises:
+        RequestError: The input is empty, or longer than the context.
+    """
+    count = prompt.count(settings)
+    limit = body.get("truncate_prompt_tokens")
     if limit is not None:
         count = min(count, settings.max_model_len if limit == -1 else limit)
     if not 0 < count <= settings.max_model_len:
         problem = f"the input has {count} tokens, and the model takes 1 to {settings.max_model_len}"
-        raise ApiError(400, problem, param="input")
+        raise RequestError(400, problem, param="input")
     return CompletionRequest(
         prompt_tokens=count,
         output_tokens=1,  # of the scheduler: the step in which the prefill ends

@@ -54,7 +54,8 @@ class PrefixCache:
             self._idle.pop(name, None)
             users = self._users.get(name, 0)
             self._users[name] = users + 1
-            fresh += not users
+            if not users:
+                fresh += 1
         return BLOCK * fresh
 
     def release(self, names: Sequence[int]) -> int:

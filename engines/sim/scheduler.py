@@ -3,12 +3,12 @@
 Nothing here reads a clock or uses a socket. Times are int64 ns that the caller supplies.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from loadgen.engines.sim.prefix_cache import BLOCK, PrefixCache
-from loadgen.engines.sim.waiting_queue import WaitingQueue
 
 
 @dataclass(slots=True, eq=False)
@@ -103,7 +103,15 @@ class Limits:
 
 @dataclass(slots=True)
 class Step(Generic[S]):
-    """One engine step: one token for every decoding sequence, and chunks of prompts."""
+    """One engine step: one token for every decoding sequence, and chunks of prompts.
+
+    Attributes:
+        begin_ns: When it begins.
+        end_ns: When it ends.
+        decodes: Number of decoding sequences.
+        chunks: Each sequence that is prefilled, with the tokens that are computed of it.
+        prefill_tokens: Sum of these tokens.
+    """
 
     begin_ns: int
     end_ns: int
@@ -125,6 +133,52 @@ class Progress(Generic[S]):
     started: list[S] = field(default_factory=list)
     continued: list[S] = field(default_factory=list)
     finished: list[S] = field(default_factory=list)
+
+
+class WaitingQueue(Generic[S]):
+    """The sequences that wait to hold KV cache, by priority, and first come, first served within one.
+
+    Sequences of one priority are added in the order in which they are ready.
+    """
+
+    def __init__(self) -> None:
+        self._levels: dict[int, OrderedDict[S, None]] = {}  # by priority, ascending; none is empty
+
+    def __len__(self) -> int:
+        return sum(map(len, self._levels.values()))
+
+    def __contains__(self, sequence: S) -> bool:
+        return sequence in self._levels.get(sequence.priority, ())
+
+    @property
+    def next_ready_ns(self) -> int | None:
+        """When the first sequence is ready, ns; None if none waits."""
+        return min((next(iter(level)).ready_ns for level in self._levels.values()), default=None)
+
+    def add(self, sequence: S, *, first: bool = False) -> None:
+        """Queue a sequence, as the last or the first of its priority."""
+        if sequence.priority not in self._levels:
+            self._levels[sequence.priority] = OrderedDict()
+            self._levels = dict(sorted(self._levels.items()))
+        level = self._levels[sequence.priority]
+        level[sequence] = None
+        if first:
+            level.move_to_end(sequence, last=False)
+
+    def first(self, now_ns: int) -> S | None:
+        """Return the sequence whose turn it is among those that are ready at `now_ns`; None if none is."""
+        for level in self._levels.values():
+            sequence = next(iter(level))
+            if sequence.ready_ns <= now_ns:
+                return sequence
+        return None
+
+    def remove(self, sequence: S) -> None:
+        """Remove a sequence that waits."""
+        level = self._levels[sequence.priority]
+        del level[sequence]
+        if not level:
+            del self._levels[sequence.priority]
 
 
 def no_noise() -> float:
@@ -151,7 +205,9 @@ class Scheduler(Generic[S]):
     """
 
     def __init__(self, limits: Limits, costs: StepCosts, noise: Callable[[], float] = no_noise) -> None:
-        self.limits, self.costs, self._noise = limits, costs, noise
+        self.limits = limits
+        self.costs = costs
+        self._noise = noise
         self.kv_tokens = self.preemptions = 0
         self.cache = PrefixCache()
         self._shared_extra = 0  # tokens of shared blocks, counted once for each user after the first
@@ -224,7 +280,8 @@ class Scheduler(Generic[S]):
     def complete(self, step: Step[S]) -> Progress[S]:
         """Add the tokens of the planned step to its sequences, and remove the finished ones."""
         progress: Progress[S] = Progress()
-        continued, finished = progress.continued.append, progress.finished.append
+        continued = progress.continued.append
+        finished = progress.finished.append
         for sequence in self._decoding:
             sequence.generated += 1
             (continued if sequence.generated < sequence.output_tokens else finished)(sequence)
@@ -256,7 +313,7 @@ class Scheduler(Generic[S]):
         before = self.preemptions
         while self.kv_tokens + len(self._decoding) > self.limits.num_kv_tokens:
             latest_first = (*reversed(self._prefilling), *reversed(self._decoding))
-            sequence = max(latest_first, key=lambda each: each.priority)
+            sequence = max(latest_first, key=lambda running: running.priority)
             del (self._prefilling if sequence in self._prefilling else self._decoding)[sequence]
             self._free(sequence)
             sequence.prefilled = 0
@@ -271,9 +328,9 @@ class Scheduler(Generic[S]):
             return None
         context = sequence.prompt_tokens + sequence.generated
         # The last token is always computed, since the next one comes from it.
-        found = self.cache.count_cached(sequence.blocks[: (context - 1) // BLOCK])
-        alone = context - BLOCK * found
-        if self.kv_tokens + alone + self.cache.unused(sequence.blocks[:found]) > self.limits.num_kv_tokens:
+        cached_blocks = self.cache.count_cached(sequence.blocks[: (context - 1) // BLOCK])
+        alone = context - BLOCK * cached_blocks
+        if self.kv_tokens + alone + self.cache.unused(sequence.blocks[:cached_blocks]) > self.limits.num_kv_tokens:
             return None
         if not self.limits.chunked_prefill and alone > budget:
             return None
@@ -281,7 +338,7 @@ class Scheduler(Generic[S]):
         self._prefilling[sequence] = None
         sequence.held = context
         self.kv_tokens += context
-        self._share(sequence, found)
+        self._share(sequence, cached_blocks)
         sequence.prefilled = sequence.shared
         if sequence.blocks and not sequence.generated:
             sequence.cached = sequence.shared
@@ -293,7 +350,8 @@ class Scheduler(Generic[S]):
         """Share the first `blocks` blocks of a sequence with other sequences that hold the same."""
         more = sequence.blocks[sequence.shared // BLOCK : blocks]
         if more:
-            tokens, fresh = BLOCK * len(more), self.cache.take(more)
+            tokens = BLOCK * len(more)
+            fresh = self.cache.take(more)
             sequence.held -= tokens
             sequence.shared += tokens
             self.kv_tokens -= tokens - fresh

@@ -2,35 +2,76 @@
 
 import asyncio
 import contextlib
+import functools
 import gc
 import os
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Sequence
 
 import uvloop
 
+from loadgen.engines.sim.answers import Answer
 from loadgen.engines.sim.api import Api
-from loadgen.engines.sim.command_line import read
-from loadgen.engines.sim.connection import Connection
-from loadgen.engines.sim.core_pool import CorePool
+from loadgen.engines.sim.connection import ServerConnection, listen
 from loadgen.engines.sim.deployment import StartFailed
-from loadgen.engines.sim.faults import Faults, leave_orphan, log_of
-from loadgen.engines.sim.settings import SimSettings
-from loadgen.engines.sim.tokenizer import SimTokenizer
-from loadgen.engines.sim.vocabulary import TOKENIZER
-from loadgen.errors import BadInput, EngineError
+from loadgen.engines.sim.engine_core import CorePool
+from loadgen.engines.sim.http1 import Request
+from loadgen.engines.sim.settings import Faults, SimSettings, log_of, read
+from loadgen.engines.sim.tokenizer import TOKENIZER, SimTokenizer
+from loadgen.errors import BadInput, LoadgenError
 from loadgen.util import garbage_collection
 
-BACKLOG = 16384  # a load generator may open all its connections at once
 START_SEED = "LOADGEN_START_SEED"  # variable with the seed of the noise, unless --noise-seed gives it
+
+
+class SimConnection(ServerConnection):
+    """One client's connection.
+
+    Args:
+        api: Answers the requests.
+    """
+
+    def __init__(self, api: Api) -> None:
+        super().__init__()
+        self._api = api
+        self._answer: Answer | None = None
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Header lines that every response has: also its date and the name of the server."""
+        return _date(int(time.time())), "server: loadgen-sim", *super().fields
+
+    def handle(self, request: Request) -> None:
+        """Answer a request, at once or through an engine core."""
+        self._answer = self._api.answer(request, self)
+
+    def finish(self) -> None:
+        """Note that the response is complete."""
+        self._answer = None
+        super().finish()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Remove the client's unfinished answer from the engine."""
+        if self._answer is not None:
+            self._answer.abandon()
+            self._api.cores.abort(self._answer)
+            self._answer = None
+
+
+@functools.lru_cache(1)
+def _date(second: int) -> str:
+    """Return the header line with the date at a Unix time, s; formatting it takes longer than the rest of a head."""
+    return time.strftime("date: %a, %d %b %Y %H:%M:%S GMT", time.gmtime(second))
 
 
 async def serve(settings: SimSettings, faults: Faults) -> None:
     """Serve until SIGINT or SIGTERM; print the URL, the model and the tokenizer, a line each.
 
     Raises:
-        EngineError: The address cannot be used.
+        LoadgenError: The address cannot be used.
     """
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
@@ -38,7 +79,8 @@ async def serve(settings: SimSettings, faults: Faults) -> None:
     loop.add_signal_handler(signal.SIGTERM, stop.set if not faults.ignore_sigterm else lambda: None)
     if faults.orphan:
         print(f"orphan {leave_orphan()}", flush=True)
-    cores, tokenizer = CorePool(settings, loop), SimTokenizer()
+    cores = CorePool(settings, loop)
+    tokenizer = SimTokenizer()
     api = Api(settings, faults, cores, tokenizer)
     if settings.startup_s:
         print(f"loading for {settings.startup_s:.1f} s", flush=True)
@@ -49,7 +91,7 @@ async def serve(settings: SimSettings, faults: Faults) -> None:
     if faults.fault and not faults.fault_after:
         api.fail()
     if not stop.is_set():
-        server = await _listen(settings, api)
+        server = await listen(lambda: SimConnection(api), settings.host, settings.port)
         port = server.sockets[0].getsockname()[1]
         print(f"listening on http://{settings.host}:{port}")
         print(f"model {settings.served_model_name}\ntokenizer {TOKENIZER}", flush=True)
@@ -68,16 +110,10 @@ async def _wait(seconds: float, stop: asyncio.Event) -> None:
             await asyncio.wait_for(stop.wait(), seconds)
 
 
-async def _listen(settings: SimSettings, api: Api) -> asyncio.Server:
-    try:
-        return await asyncio.get_running_loop().create_server(
-            lambda: Connection(api), settings.host, settings.port, backlog=BACKLOG
-        )
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise EngineError(
-            f"cannot listen on {settings.host}:{settings.port}: {reason}; give another --host or --port (0: a free one)"
-        ) from error
+def leave_orphan() -> int:
+    """Start a process that sleeps for ever and is never stopped; return its id."""
+    sleep = "import signal; signal.pause()"
+    return subprocess.Popen([sys.executable, "-S", "-c", sleep], start_new_session=True).pid
 
 
 def noise_seed() -> dict[str, int]:
@@ -98,7 +134,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except StartFailed as failed:
         sys.stderr.write(log_of(str(failed)))
         return 1
-    except (BadInput, EngineError) as error:
+    except LoadgenError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2 if isinstance(error, BadInput) else 1
     return 0

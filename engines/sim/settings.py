@@ -1,12 +1,89 @@
-"""Settings of the simulator: one frozen object; every field is a flag."""
+"""Settings of the simulator: how it serves and which fault it has, each field a flag; and its command line."""
 
+import argparse
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from loadgen.engines.sim import profiles
-from loadgen.engines.sim.flags import check, flag, setting
+from loadgen.engines.sim.deployment import COSTS, FORMATS, KV_BYTES, PROFILES, profile_settings
 from loadgen.engines.sim.scheduler import Limits, StepCosts
 from loadgen.errors import BadInput
+from loadgen.util.argument_parser import OneLineParser
+
+
+def setting(
+    default: Any,
+    text: str,
+    *,
+    minimum: float | None = None,
+    maximum: float = math.inf,
+    choices: Sequence[str] = (),
+    short: str = "",
+) -> Any:
+    """Declare a field that is a flag.
+
+    Args:
+        default: The default.
+        text: Help line of the flag.
+        minimum, maximum: Range of a number; None: it has none.
+        choices: The words that it takes; empty: any.
+        short: A short name of the flag; empty: none.
+    """
+    metadata = {"help": text, "minimum": minimum, "maximum": maximum, "choices": tuple(choices), "short": short}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def flag(name: str) -> str:
+    """Return the flag of a field."""
+    return "--" + name.replace("_", "-")
+
+
+def check(settings: Any) -> None:
+    """Check the fields of a dataclass against their declared ranges and choices.
+
+    Raises:
+        BadInput: A number is out of range, or a word is not one of the choices.
+    """
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        about = field.metadata
+        minimum = about["minimum"]
+        maximum = about["maximum"]
+        choices = about["choices"]
+        if minimum is not None and not (minimum <= value <= maximum and value < math.inf):
+            bounds = f"{minimum} or more" if maximum == math.inf else f"{minimum} to {maximum}"
+            raise BadInput(flag(field.name), f"{value} is out of range", f"give {bounds}")
+        if choices and value not in choices:
+            words = ", ".join(filter(None, choices))
+            raise BadInput(flag(field.name), f"unknown value {value!r}", f"use one of {words}")
+
+
+def add(parser: argparse.ArgumentParser, settings: type, title: str) -> None:
+    """Add a flag for every field of a dataclass; the parsed result has only the flags that were given."""
+    group = parser.add_argument_group(title)
+    for field in dataclasses.fields(settings):
+        names = [flag(field.name), *filter(None, [field.metadata["short"]])]
+        text = field.metadata["help"].replace("%", "%%")
+        if isinstance(field.default, bool):
+            action = argparse.BooleanOptionalAction
+            group.add_argument(*names, action=action, default=argparse.SUPPRESS, help=f"{text} ({field.default})")
+            continue
+        group.add_argument(
+            *names,
+            type=type(field.default),
+            default=argparse.SUPPRESS,
+            metavar=type(field.default).__name__.upper(),
+            help=f"{text} ({field.default})" if field.default != "" else text,
+        )
+
+
+def given(flags: argparse.Namespace, settings: type) -> dict[str, Any]:
+    """Return the fields of a dataclass that were given on the command line."""
+    return {field.name: getattr(flags, field.name) for field in dataclasses.fields(settings) if field.name in flags}
+
 
 POLICIES = FCFS, PRIORITY = ("fcfs", "priority")
 # Settings of GPUs and models, which only a profile has.
@@ -37,16 +114,14 @@ class SimSettings:
     seed: int = setting(0, "seed of the answers' words and lengths, and of the noise")
     noise_seed: int = setting(0, "added to --seed for the noise alone; a study gives each start another one")
 
-    profile: str = setting("", f"GPU and model whose costs and sizes are simulated: {', '.join(profiles.PROFILES)}")
+    profile: str = setting("", f"GPU and model whose costs and sizes are simulated: {', '.join(PROFILES)}")
     tensor_parallel_size: int = setting(1, "GPUs of the profile that share each layer", minimum=1, short="-tp")
     pipeline_parallel_size: int = setting(1, "groups of its layers, each on its own GPUs", minimum=1, short="-pp")
     data_parallel_size: int = setting(
         1, "engine cores of this server, each with these settings", minimum=1, short="-dp"
     )
-    quantization: str = setting(
-        "", "format of its weights: fp8, awq or gptq", choices=tuple(profiles.FORMATS), short="-q"
-    )
-    kv_cache_dtype: str = setting("auto", "type of its KV cache", choices=tuple(profiles.KV_BYTES))
+    quantization: str = setting("", "format of its weights: fp8, awq or gptq", choices=tuple(FORMATS), short="-q")
+    kv_cache_dtype: str = setting("auto", "type of its KV cache", choices=tuple(KV_BYTES))
     gpu_memory_utilization: float = setting(0.9, "share of its GPUs' memory that is used", minimum=0.01, maximum=1.0)
 
     max_model_len: int = setting(65536, "maximum tokens of prompt and answer together", minimum=2)
@@ -116,7 +191,7 @@ class SimSettings:
         """
         plain = cls(**{name: given[name] for name in ("profile", *NEEDS_PROFILE) if name in given})
         if plain.profile:
-            return cls(**(profiles.profile_settings(asdict(plain), given) | given))
+            return cls(**(profile_settings(asdict(plain), given) | given))
         default = cls()
         for name in NEEDS_PROFILE:
             if getattr(plain, name) != getattr(default, name):
@@ -136,5 +211,106 @@ class SimSettings:
     @property
     def costs(self) -> StepCosts:
         """The coefficients of the cost model, ns."""
-        costs = profiles.COSTS.items()
+        costs = COSTS.items()
         return StepCosts(**{coefficient: getattr(self, name) * unit_ns for name, (coefficient, unit_ns) in costs})
+
+
+HANG = "hang"
+UNAVAILABLE = "unavailable"
+# Messages of vLLM and its libraries; the keys are kinds of `loadgen.engines.launch.crash_cause`.
+CRASHES = {
+    "oom": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+    "79.11 GiB of which 1.02 GiB is free.",
+    "oom_kv": "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when "
+    "initializing the engine.",
+    "leaked_memory": "ValueError: Free memory on device (20.11/79.11 GiB) on startup is less than desired GPU memory "
+    "utilization (0.9, 71.2 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.",
+    "bad_checkpoint": "KeyError: 'layers.0.mlp.down_proj.weight'",
+    "model_missing": "OSError: nowhere/model is not a local folder and is not a valid model identifier",
+    "unsupported_hw": "RuntimeError: Unsupported SM version for FP8 block scaling GEMM",
+    "unsupported_combo": "ValueError: Selected backend AttentionBackendEnum.CUTLASS_MLA is not valid for this "
+    "configuration. Reason: ['head_size not supported']",
+    "distributed": "RuntimeError: NCCL error: unhandled system error",
+    "killed": "Worker proc VllmWorker-0 died unexpectedly, shutting down executor.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Faults:
+    """The fault and when it occurs; by default there is none.
+
+    Raises:
+        BadInput: The fault is neither a known name nor a file.
+    """
+
+    fault: str = setting(
+        "",
+        f"the fault: {HANG} (healthy, but no more tokens), {UNAVAILABLE} (503 for ever), a crash "
+        f"({', '.join(CRASHES)}), or the path of a file with the output of a crash",
+    )
+    fault_after: int = setting(0, "number of requests before the fault, the readiness check included", minimum=0)
+    max_concurrent_requests: int = setting(
+        0, "requests that it works on at once; a further one is refused with status 429 (0: no limit)", minimum=0
+    )
+    retry_after_s: int = setting(1, "Retry-After of these refusals (0: none)", minimum=0)
+    early_health: bool = setting(False, "listen and be healthy already during --startup-s, and refuse prompts with 503")
+    orphan: bool = setting(False, "start a process in its own session, and leave it behind")
+    ignore_sigterm: bool = setting(False, "ignore SIGTERM")
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.fault and self.crash is None and self.fault not in (HANG, UNAVAILABLE):
+            names = ", ".join((HANG, UNAVAILABLE, *CRASHES))
+            raise BadInput("--fault", f"unknown fault {self.fault!r}", f"use one of {names}, or name a file")
+
+    @property
+    def crash(self) -> str | None:
+        """Output of the crash; None if the fault is not a crash."""
+        if self.fault in CRASHES:
+            return log_of(CRASHES[self.fault])
+        path = Path(self.fault)
+        return path.read_text(errors="replace") if self.fault and path.is_file() else None
+
+
+def log_of(cause: str) -> str:
+    """Return the end of vLLM's log after an exception in its engine core: the cause, then its wrapper."""
+    core = "(EngineCore_DP0 pid=2) ERROR 01-01 00:00:00 [core.py:708]"
+    server = "(APIServer pid=1)"
+    return (
+        f"{core} EngineCore failed to start.\n{core} Traceback (maximum recent call last):\n{core} {cause}\n"
+        f"{server} RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {{}}\n"
+    )
+
+
+def parser(*, add_help: bool = True) -> OneLineParser:
+    """Return the parser of the simulator's command line.
+
+    Args:
+        add_help: Whether it has --help, which prints the flags and ends the program.
+    """
+    about = "Serve a simulated engine with the model name MODEL."
+    result = OneLineParser("python -m loadgen.engines.sim", description=about, add_help=add_help)
+    result.add_argument("model", nargs="?", metavar="MODEL", help="any name; the model name in requests (sim)")
+    add(result, SimSettings, "settings; flags that vLLM has too have its names")
+    add(result, Faults, "faults, to test programs that start servers")
+    return result
+
+
+def read(
+    words: Sequence[str] | None, defaults: Mapping[str, Any] | None = None, *, add_help: bool = True
+) -> tuple[SimSettings, Faults]:
+    """Return the settings and the faults of a command line.
+
+    Args:
+        words: The words after the program; None: those of this process.
+        defaults: Settings that the words override.
+        add_help: As in `parser`.
+
+    Raises:
+        BadInput: A flag is unknown, or a value is invalid or has no effect.
+        StartFailed: The model of its profile does not fit into the GPUs.
+    """
+    flags = parser(add_help=add_help).parse_args(words)
+    named = {"served_model_name": flags.model} if flags.model is not None else {}
+    settings = SimSettings.of(**(named | dict(defaults or {}) | given(flags, SimSettings)))
+    return settings, Faults(**given(flags, Faults))

@@ -7,8 +7,7 @@ from typing import NamedTuple
 from loadgen.checks import server
 from loadgen.checks.accounting import accounting
 from loadgen.checks.check import Check, Verdict, reasons, verdict
-from loadgen.checks.client_error import NAME as CLIENT_ERROR
-from loadgen.checks.distortion import GAPS_BELOW_50_US, READ_TOGETHER, distortion
+from loadgen.checks.distortion import CLIENT_ERROR, GAPS_BELOW_50_US, READ_TOGETHER, distortion
 from loadgen.checks.impossible import impossible
 from loadgen.checks.provenance import provenance
 from loadgen.checks.sending import LATE_SENDS, OFF_SCHEDULE, sending
@@ -77,14 +76,14 @@ TOKEN_CHECKS = frozenset(
 
 def examine(run: RunData) -> list[Check]:
     """Make all checks of a run that apply to its API, group by group."""
-    found: list[Check] = []
+    checks_of_run: list[Check] = []
     for letter, group in GROUPS.items():
         checks = group.check(run) + (SERVER_CHECKS[letter](run) if letter in SERVER_CHECKS else [])
-        found += [
+        checks_of_run += [
             replace(check, group=letter)
             for check in checks
             if run.settings.streams
             or check.name not in TOKEN_CHECKS
             or (run.settings.generates and check.name == "output length off")
         ]
-    return found
+    return checks_of_run

@@ -11,7 +11,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import DISCONNECTED, Snapshot
 from loadgen.util.number_format import percent, plural
-from loadgen.workload.departures import Departures
+from loadgen.workload.draws import Departures
 
 MAX_UNSENT = 0.01  # so few can move no percentile below the p99
 _BUG = "this is a bug in loadgen: please report it with the result file"
@@ -21,17 +21,24 @@ def accounting(run: RunData) -> list[Check]:
     """Check the books of a run."""
     snapshot = run.snapshot
     disordered = snapshot.counters["disordered"]
+    # The load is that which was asked for, unless the client failed to send requests.
+    unsent = snapshot.failures.client
+    load = f"{unsent} of {plural(snapshot.scheduled, 'request')} never sent by a fault of the client"
+    rejects = sum(histogram.rejects for histogram in snapshot.histograms.values())
+    out_of_range = "a latency below 0 or above 24 h was seen: the clock or the server is broken"
+    # Of all workers that were there at the end, whether they had drawn the schedule of the report.
+    same = {worker.schedule_sha256 for worker in run.workers if not worker.lost} <= {run.schedule.sha256}
     return [
         _requests(snapshot),
-        _load(snapshot),
+        Check("load not sent", unsent <= MAX_UNSENT * snapshot.scheduled, load, percent(MAX_UNSENT), LACKED),
         _answers(snapshot),
         _histograms(run),
-        _range(snapshot),
+        Check("values out of range", rejects == 0, f"{plural(rejects, 'value')} out of range", "0", out_of_range),
         *shared(run),
         Check("stamps out of order", disordered == 0, f"{plural(disordered, 'record')} out of order", "0", _BUG),
         *_departures(run),
         *_workers(run),
-        _schedule(run),
+        Check("another schedule", same, "the same" if same else "another", "the schedule of the report", _BUG),
         _engine(run),
     ]
 
@@ -56,15 +63,9 @@ def _departures(run: RunData) -> Iterator[Check]:
     if departures is None and not snapshot.outcomes.get(Outcome.DISCONNECTED):
         return
     left = snapshot.index[(snapshot.ttft == DISCONNECTED) & (snapshot.sent >= 0)].tolist()
-    drawn = sum(departures is not None and departures.drawn(index) for index in left)
-    value = f"{drawn} of {plural(len(left), 'user')} who left were drawn"
-    yield Check("users left who were not drawn", drawn == len(left), value, "all of them", _BUG)
-
-
-def _schedule(run: RunData) -> Check:
-    """Whether all workers that were there at the end had drawn the schedule of the report."""
-    same = {worker.schedule_sha256 for worker in run.workers if not worker.lost} <= {run.schedule.sha256}
-    return Check("another schedule", same, "the same" if same else "another", "the schedule of the report", _BUG)
+    drawn = [index for index in left if departures is not None and departures.drawn(index)]
+    value = f"{len(drawn)} of {plural(len(left), 'user')} who left were drawn"
+    yield Check("users left who were not drawn", len(drawn) == len(left), value, "all of them", _BUG)
 
 
 def _engine(run: RunData) -> Check:
@@ -85,17 +86,11 @@ def _requests(snapshot: Snapshot) -> Check:
     return Check(
         "requests not ended once",
         snapshot.ended == snapshot.scheduled and twice == 0,
-        f"{snapshot.ended} outcomes of {snapshot.scheduled} scheduled" + (f", {twice} of them repeated" * bool(twice)),
+        f"{snapshot.ended} outcomes of {snapshot.scheduled} scheduled"
+        + (f", {twice} of them repeated" if twice else ""),
         "equal",
         "the run ended early: its numbers describe only the requests that ended" if snapshot.partial else _BUG,
     )
-
-
-def _load(snapshot: Snapshot) -> Check:
-    """Whether the load was that which was asked for: requests that the client failed to send are no part of it."""
-    unsent = snapshot.failures.client
-    value = f"{unsent} of {plural(snapshot.scheduled, 'request')} never sent by a fault of the client"
-    return Check("load not sent", unsent <= MAX_UNSENT * snapshot.scheduled, value, percent(MAX_UNSENT), LACKED)
 
 
 def _answers(snapshot: Snapshot) -> Check:
@@ -118,14 +113,8 @@ def _histograms(run: RunData) -> Check:
         # The events showed all tokens.
         expected["itl"] = counters["decode_tokens"]
     wrong = [
-        f"{name} {histograms[name].count} for {wanted}"
-        for name, wanted in expected.items()
-        if histograms[name].count + histograms[name].rejects != wanted
+        f"{name} {histograms[name].count} for {count}"
+        for name, count in expected.items()
+        if histograms[name].count + histograms[name].rejects != count
     ]
     return Check("histograms incomplete", not wrong, ", ".join(wrong) or "all counts agree", "counts agree", _BUG)
-
-
-def _range(snapshot: Snapshot) -> Check:
-    rejects = sum(histogram.rejects for histogram in snapshot.histograms.values())
-    advice = "a latency below 0 or above 24 h was seen: the clock or the server is broken"
-    return Check("values out of range", rejects == 0, f"{plural(rejects, 'value')} out of range", "0", advice)

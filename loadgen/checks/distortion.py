@@ -1,15 +1,23 @@
-"""Group C: did the client distort what it measured?"""
+"""Group C: did the client distort what it measured? How far it may have moved each printed latency, and why."""
 
+import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from loadgen.checks.check import UNKNOWN, Check, explanation, inapplicable
-from loadgen.checks.client_error import client_error
 from loadgen.checks.sending import because, is_local, relief
+from loadgen.config import slo
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
+from loadgen.metrics.statistic import client_error_ms, statistic_ms
 from loadgen.util.machine import MAX_STOLEN_SHARE
-from loadgen.util.number_format import ms, percent, plural
+from loadgen.util.number_format import four_digits, ms, percent, percentile, plural
 
+CLIENT_ERROR = "client error too large"
+MAX_SHARE, MAX_MS = 0.01, 0.1  # of a figure; the greater of the two is allowed
+NAMED = 3  # figures that are named
+# Latencies that are the same as another one where each event bore one token, or there was no reasoning.
+TWINS = {"icl": "itl", "ttfo": "ttft"}
 BUSY = "loop busy"
 READ_TOGETHER, GAPS_BELOW_50_US = "events read together", "gaps below 50 us"
 MAX_BUSY = 0.7  # beyond it events wait in line before they are stamped
@@ -27,17 +35,102 @@ MAX_BY_READER = 0.01
 MAX_TOGETHER, SHORT_GAP_NS = 0.05, 50_000
 
 
+class Figure(NamedTuple):
+    """A printed number of a latency.
+
+    Attributes:
+        metric: ttft, ttfo, tpot, itl, icl or e2el.
+        statistic: mean, median, max or a percentile such as p99.
+        value_ms: Its value.
+        error_ms: How far it can be from the truth because of the client.
+    """
+
+    metric: str
+    statistic: str
+    value_ms: float
+    error_ms: float
+
+    @property
+    def excess(self) -> float:
+        """The error as a multiple of what is allowed."""
+        return self.error_ms / allowed_ms(self.value_ms)
+
+    def __str__(self) -> str:
+        error, value = four_digits(self.error_ms), four_digits(self.value_ms)
+        return f"{self.statistic} {self.metric.upper()} by at most {error} of {value} ms"
+
+
+def allowed_ms(value_ms: float) -> float:
+    """Return how far the client may move a latency of a VALID run, ms."""
+    return max(MAX_SHARE * value_ms, MAX_MS)
+
+
 def distortion(run: RunData) -> list[Check]:
     """Check what the measuring side may have added to the numbers, and what explains it."""
+    count, ended = run.snapshot.counters["by_reader"], run.snapshot.ended
+    value = f"{count} of {ended} responses read by the slow reader"
+    advice = "the server compresses its streams, so their time stamps are late: turn compression off"
+    limit = percent(MAX_BY_READER)
+    by_reader = Check("read by the slow reader", count <= MAX_BY_READER * ended, value, limit, advice)
     symptoms = [
         _stalls(run),
         _busy(run),
         *_time_lost(run),
-        _by_reader(run.snapshot),
+        by_reader,
         _reads(run),
         _short_gaps(run.snapshot),
     ]
     return [client_error(run), _window(run.snapshot), _shared_cpu(run), *map(explanation, symptoms)]
+
+
+def client_error(run: RunData) -> Check:
+    """Compare the error of each printed latency with what is allowed."""
+    printed = sorted(figures(run), key=lambda figure: figure.excess, reverse=True)
+    if not printed:
+        is_unbounded = run.snapshot.counters["unbounded_events"] > 0
+        why = "the records do not say how late tokens were read" if is_unbounded else "no request was ok"
+        return inapplicable(CLIENT_ERROR, why)
+    beyond = [figure for figure in printed if figure.excess > 1]
+    shown = beyond[:NAMED] or [max(printed, key=lambda figure: figure.error_ms)]
+    more = len(beyond) - len(shown)
+    value = ", ".join(map(str, shown)) + (f", and {more} more" if more > 0 else "")
+    limit = f"{percent(MAX_SHARE)} of each, or {MAX_MS:g} ms"
+    return Check(CLIENT_ERROR, not beyond, value, limit, because(_advice(run), run))
+
+
+def figures(run: RunData) -> Iterator[Figure]:
+    """Yield the latencies that a run prints, and those that its SLO limits, with their errors."""
+    settings, snapshot = run.settings, run.snapshot
+    printed = ["mean", *map(percentile, run.percentiles)]
+    failures = {(metric, statistic): 0 for metric in slo.LATENCY_METRICS for statistic in printed}
+    for limit in slo.required_limits(settings.slo) if settings.slo else ():
+        if limit.metric in slo.LATENCY_METRICS:
+            failures[limit.metric, limit.statistic] = 0 if limit.of_survivors else snapshot.failures.failed
+    for (metric, statistic), failed in failures.items():
+        name = slo.distribution(metric, settings.latency_from)
+        value = statistic_ms(snapshot.histograms[name], statistic, failed)
+        error = client_error_ms(snapshot, name, statistic, failed)
+        if value is None or error is None or not math.isfinite(value):
+            continue
+        twin = TWINS.get(metric)
+        if twin and snapshot.histograms[name] == snapshot.histograms[slo.distribution(twin, settings.latency_from)]:
+            continue
+        yield Figure(metric, statistic, value, error)
+
+
+def most_stall_ns(gap: float | None) -> float:
+    """How long tokens may wait for the loop at p99, where the median gap between events is known, or not; ns."""
+    return STALL_CEILING_NS if gap is None else max(STALL_FLOOR_NS, min(STALL_CEILING_NS, STALL_SHARE * gap))
+
+
+def _advice(run: RunData) -> str:
+    """Say why stamps are not exact, and what helps."""
+    counters = run.snapshot.counters
+    events, by_user = counters["token_events"], counters["user_stamped_events"]
+    if 2 * by_user > counters["inexact_events"]:
+        share = percent(by_user / events) if events else "all"
+        return f"{share} of the tokens have no stamp of the kernel's, only the time at which they were read"
+    return f"tokens that came one after the other were read together: {relief(run)}"
 
 
 def _window(snapshot: Snapshot) -> Check:
@@ -75,11 +168,6 @@ def _stalls(run: RunData) -> Check:
     return Check(name, p99 <= limit, value, ms(limit), because(f"tokens waited for the client: {relief(run)}", run))
 
 
-def most_stall_ns(gap: float | None) -> float:
-    """How long tokens may wait for the loop at p99, where the median gap between events is known, or not; ns."""
-    return STALL_CEILING_NS if gap is None else max(STALL_FLOOR_NS, min(STALL_CEILING_NS, STALL_SHARE * gap))
-
-
 def _busy(run: RunData) -> Check:
     name, busy = BUSY, run.client.busy_share
     if busy is None:
@@ -91,7 +179,7 @@ def _busy(run: RunData) -> Check:
 def _time_lost(run: RunData) -> Iterator[Check]:
     """Shares of the run's time for which the client could not have run."""
     client, pauses = run.client, run.snapshot.histograms["gc_pause"]
-    known = client.wall_s and client.throttled_s is not None and client.stolen_share is not None
+    is_measured = client.wall_s and client.throttled_s is not None and client.stolen_share is not None
     wall_s = client.wall_s or 1.0
     longest = f", the longest {ms(pauses.max)}" if pauses.count else ""
     unlimited = "raise or remove the CPU limit of the container the client runs in"
@@ -103,15 +191,7 @@ def _time_lost(run: RunData) -> Iterator[Check]:
         ("GC pauses", pauses.total / 1e9 / wall_s / len(run.workers), MAX_TIME_LOST, frozen, longest),
     ):
         value = f"{percent(share, 2)} of the time{seen}"
-        yield Check(name, share <= limit, value, percent(limit), advice) if known else inapplicable(name, UNKNOWN)
-
-
-def _by_reader(snapshot: Snapshot) -> Check:
-    count = snapshot.counters["by_reader"]
-    value = f"{count} of {snapshot.ended} responses read by the slow reader"
-    advice = "the server compresses its streams, so their time stamps are late: turn compression off"
-    limit = MAX_BY_READER * snapshot.ended
-    return Check("read by the slow reader", count <= limit, value, percent(MAX_BY_READER), advice)
+        yield Check(name, share <= limit, value, percent(limit), advice) if is_measured else inapplicable(name, UNKNOWN)
 
 
 def _reads(run: RunData) -> Check:

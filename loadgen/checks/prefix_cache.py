@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from loadgen.checks.check import Check, inapplicable
-from loadgen.config.cache import AS_IS, CACHE, COLD, SALTED, WARM
+from loadgen.config.load import AS_IS, CACHE, COLD, SALTED, WARM
 from loadgen.metrics.run_data import RunData
 from loadgen.util.number_format import percent
 
@@ -38,10 +38,10 @@ class BestHits:
     @classmethod
     def of(cls, prompts: Mapping[str, Any]) -> Self | None:
         """Read it from what is known of the prompts of a run; None if it is unknown."""
-        known = prompts.get("prefix_cache", {})
-        if not known.get("tokens") or "further" in prompts:
+        plan = prompts.get("prefix_cache", {})
+        if not plan.get("tokens") or "further" in prompts:
             return None
-        return cls(prompts["requests"], known["tokens"], known["shared_tokens"])
+        return cls(prompts["requests"], plan["tokens"], plan["shared_tokens"])
 
     @property
     def rate(self) -> float:
@@ -94,7 +94,9 @@ def as_asked(run: RunData) -> Iterator[Check]:
     if protocol == AS_IS:
         return
     best, hits = BestHits.of(run.header.provenance["prompts"]), hit_rate(run)
-    warmed, to_warm = sum(worker.cache_warmed for worker in run.workers), _to_warm(run)
+    warmed = sum(worker.cache_warmed for worker in run.workers)
+    plan = run.header.provenance["prompts"].get("prefix_cache", {})
+    to_warm = int(plan.get("warm_requests", 0)) * max(1, len(run.settings.urls))  # of all targets
     if warmed < to_warm:
         value = f"{warmed} of {to_warm} requests that were to warm the cache up succeeded"
         yield Check(NAME, False, value, "all of them", "see why the server refuses them: ask for fewer at a time")
@@ -108,12 +110,6 @@ def as_asked(run: RunData) -> Iterator[Check]:
         yield inapplicable(NAME, "not all requests succeeded, and it is known only what all prompts have in common")
     else:
         yield _compared(run, best, *hits)
-
-
-def _to_warm(run: RunData) -> int:
-    """How many requests were to warm the cache up, of all targets."""
-    known = run.header.provenance["prompts"].get("prefix_cache", {})
-    return int(known.get("warm_requests", 0)) * max(1, len(run.settings.urls))
 
 
 def _compared(run: RunData, best: BestHits, rate: float, source: Source) -> Check:

@@ -1,8 +1,5 @@
 """Group G, provenance: does the result say what one needs to make the same run again?"""
 
-from collections.abc import Iterator
-from typing import Any
-
 from loadgen.checks.check import Check
 from loadgen.metrics.run_data import RunData
 
@@ -21,21 +18,16 @@ _ADVICE = f"name it with --metadata {ENGINE_VERSION}=..., so that the run can be
 
 def provenance(run: RunData) -> list[Check]:
     """Check that the provenance is complete; the simulator is of loadgen's own version."""
-    missing = list(_missing(run.header.provenance))
-    said = any(pair.partition("=")[0].strip() == ENGINE_VERSION for pair in run.settings.metadata)
-    known = run.header.simulated or said or run.header.provenance["engine"].get("version")
-    if run.relied_on and not known:  # many servers do not tell: nobody reads a remark that every run repeats
+    missing = []
+    for part, names in NEEDED.items():
+        saved = run.header.provenance.get(part)
+        if saved is None:
+            missing.append(part)
+            continue
+        missing += [f"{part} {name}" for name in names if saved.get(name) in (None, [], "")]
+    in_metadata = any(pair.partition("=")[0].strip() == ENGINE_VERSION for pair in run.settings.metadata)
+    version = run.header.simulated or in_metadata or run.header.provenance["engine"].get("version")
+    if run.relied_on and not version:  # many servers do not tell: nobody reads a remark that every run repeats
         missing.append("engine version")
     value = f"unknown: {', '.join(missing)}" if missing else "complete"
     return [Check("provenance incomplete", not missing, value, "complete", _ADVICE, counts=run.relied_on)]
-
-
-def _missing(provenance: dict[str, Any]) -> Iterator[str]:
-    for part, names in NEEDED.items():
-        known = provenance.get(part)
-        if known is None:
-            yield part
-            continue
-        for name in names:
-            if known.get(name) in (None, [], ""):
-                yield f"{part} {name}"

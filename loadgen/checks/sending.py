@@ -7,12 +7,11 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from loadgen.checks.check import Check, explanation, inapplicable
-from loadgen.config import stop_condition
+from loadgen.config import slo
 from loadgen.errors import ENDED_BY_SEARCH, INTERRUPTED
 from loadgen.metrics import throughput
 from loadgen.metrics.failures import lost_text
 from loadgen.metrics.run_data import RunData
-from loadgen.metrics.snapshot import Snapshot
 from loadgen.util.arrays import Int64s
 from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import ms, percent, plural
@@ -24,6 +23,7 @@ GAP_DISTANCE, GAP_GRAIN_NS = 0.05, 100_000
 MIN_FOR_RATE = 100
 LACKED = "the examples below name the limit that the client reached; `loadgen doctor` says how to raise it"
 SMALL_RATE, SMALL_CAP = 10.0, 10  # requests/s, or in flight: so few keep no machine busy
+_BUG = "this is a bug in loadgen: please report it"
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _BURST = "all requests are due at once, and sending each takes time: set --max-concurrency, or give a rate"
 
@@ -32,12 +32,15 @@ def sending(run: RunData) -> list[Check]:
     """Check the sending side of a run."""
     advice = because(f"the client could not keep up: {relief(run)}", run)
     burst = run.schedule.duration_ns == 0 and run.settings.max_concurrency is None
+    early, unsent = run.snapshot.counters["early"], run.snapshot.failures.client
     return [
         _on_time(run, _BURST if burst else advice),
-        _early(run.snapshot),
+        Check("early sends", early == 0, f"{plural(early, 'request')} more than 50 us early", "0", _BUG),
         _rate(run, advice),
         explanation(_gaps(run, advice)),
-        _unsent(run.snapshot),
+        Check(
+            "requests unsent", unsent == 0, f"{plural(unsent, 'request')} dropped or failed by the client", "0", LACKED
+        ),
         _cut_short(run),
         *_session_tokens(run),
     ]
@@ -108,15 +111,9 @@ def _on_time(run: RunData, advice: str) -> Check:
         peak, warm = throughput.peak_concurrency(run.snapshot), run.snapshot.counters["warm_connections"]
         value = f"{percent(share, 1)} of the requests late: {unconnected} waited for a connection"
         value += f", {late} for the client" if late else ""
-        wanted = peak if warm < peak else 2 * peak if warm < 2 * peak else 2 * warm
-        advice = f"open connections before the clock starts: --warm-connections {wanted}"
+        connections = peak if warm < peak else 2 * peak if warm < 2 * peak else 2 * warm
+        advice = f"open connections before the clock starts: --warm-connections {connections}"
     return Check(LATE_SENDS, share <= MAX_LATE, value, f"{percent(MAX_LATE)} later than {ms(limit)}", advice)
-
-
-def _early(snapshot: Snapshot) -> Check:
-    early = snapshot.counters["early"]
-    value, advice = f"{plural(early, 'request')} more than 50 us early", "this is a bug in loadgen: please report it"
-    return Check("early sends", early == 0, value, "0", advice)
 
 
 def _times(run: RunData) -> tuple[Int64s, Int64s, str | None]:
@@ -153,9 +150,9 @@ def _gaps(run: RunData, advice: str) -> Check:
     due, sent, why = _times(run)
     if why:
         return inapplicable(name, why)
-    asked: Int64s = np.sort(np.diff(due))
+    planned: Int64s = np.sort(np.diff(due))
     seen: Int64s = np.sort(np.diff(np.sort(sent)))
-    distance = _distance(asked, seen, max(GAP_GRAIN_NS, float(np.mean(asked)) / 10))
+    distance = _distance(planned, seen, max(GAP_GRAIN_NS, float(np.mean(planned)) / 10))
     return Check(name, distance <= GAP_DISTANCE, f"distance {distance:.3f}", f"{GAP_DISTANCE}", advice)
 
 
@@ -175,21 +172,20 @@ def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:
     return max(excess(a, b), excess(b, a), 0.0)
 
 
-def _unsent(snapshot: Snapshot) -> Check:
-    unsent = snapshot.failures.client
-    value = f"{plural(unsent, 'request')} dropped or failed by the client"
-    return Check("requests unsent", unsent == 0, value, "0", LACKED)
-
-
 def _cut_short(run: RunData) -> Check:
-    """Requests that the end of the run cut off in flight, or kept from being sent."""
-    # In a closed loop that its duration ends, it is not known how many would have been sent.
+    """Requests that the end of the run cut off in flight, or kept from being sent.
+
+    In a closed loop that its duration ends, it is not known how many would have been sent.
+    """
     if (run.snapshot.partial or "").startswith(ENDED_BY_SEARCH):
         return inapplicable(CUT_SHORT, ENDED_BY_SEARCH)
     if run.trailer.stopped is not None:
-        return inapplicable(CUT_SHORT, f"{stop_condition.STOP_WHEN} asked for it")
+        return inapplicable(CUT_SHORT, f"{slo.STOP_WHEN} asked for it")
     snapshot, lost = run.snapshot, lost_text(run.snapshot.cut_off, run.snapshot.never_sent)
-    is_short = bool(lost) or _ended_before_its_time(run)
+    duration_s = run.settings.duration
+    is_short = bool(lost)
+    if run.closed_loop and duration_s is not None and snapshot.partial:  # it ended before its time
+        is_short = is_short or bool(snapshot.closed.max(initial=0) < duration_s * NS_PER_S)
     why = f"the run was ended early: {snapshot.partial}" if is_short and snapshot.partial else ""
     value = ", as ".join(filter(None, (f"requests: {lost or '0 cut off'}" if lost or not why else "", why)))
     advice = "let the run end by itself"
@@ -197,10 +193,3 @@ def _cut_short(run: RunData) -> Check:
         advice = "the numbers describe only the time before"
         advice += "" if snapshot.partial == INTERRUPTED else "; if the server is gone, read its log and measure again"
     return Check(CUT_SHORT, not is_short, value, "0", advice)
-
-
-def _ended_before_its_time(run: RunData) -> bool:
-    snapshot, duration_s = run.snapshot, run.settings.duration
-    if not run.closed_loop or duration_s is None or not snapshot.partial:
-        return False
-    return bool(snapshot.closed.max(initial=0) < duration_s * NS_PER_S)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from loadgen.checks import server_calls
 from loadgen.checks.check import Check, inapplicable
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
@@ -38,15 +37,17 @@ def distortion(run: RunData) -> list[Check]:
 
 
 def workload(run: RunData) -> list[Check]:
-    """Group E: do all servers have metrics; did they serve this run, and nothing else; did our calls succeed?"""
-    return [*_all(run), *_to_us_alone(run), *server_calls.checks(run)]
+    """Group E: do all servers have metrics; did they serve this run, and nothing else; did our calls succeed?
 
-
-def _all(run: RunData) -> Iterator[Check]:
-    """Name the servers without metrics, where others have some; nothing where there are none."""
-    if missing := run.telemetry.missing:
+    The servers without metrics are named where others have some.
+    """
+    missing = []
+    if names := run.telemetry.missing:
         advice = "name the metrics of every server with --server-metrics, or start it so that it has any"
-        yield Check(ALL, False, f"none from {', '.join(missing)}", "all servers, or none", advice, run.relied_on)
+        missing.append(
+            Check(ALL, False, f"none from {', '.join(names)}", "all servers, or none", advice, run.relied_on)
+        )
+    return [*missing, *_to_us_alone(run), *call_checks(run)]
 
 
 def _to_us_alone(run: RunData) -> list[Check]:
@@ -55,7 +56,7 @@ def _to_us_alone(run: RunData) -> list[Check]:
     if run.snapshot.counters["results"] > run.snapshot.ok:
         return [inapplicable(ALONE, "requests have several inputs, which servers count one by one")]
     ok = served_alone(run)
-    count, asked = run.telemetry.increase("requests"), sent(run)
+    count, requests = run.telemetry.increase("requests"), sent(run)
     if ok is None:
         return [inapplicable(ALONE, "the server counts no requests")]
     if count is None:
@@ -65,7 +66,7 @@ def _to_us_alone(run: RunData) -> list[Check]:
             limit += f", and {given_up} that ended without an answer"
     else:
         least = run.snapshot.ok + len(run.trailer.probe_e2el_ns)
-        value, limit = f"{count:.0f} requests by the server", f"our {least} to {asked}"
+        value, limit = f"{count:.0f} requests by the server", f"our {least} to {requests}"
     advice = (
         "name the metrics of every server behind the URL with --server-metrics"
         if count is not None and count < run.snapshot.ok
@@ -76,15 +77,12 @@ def _to_us_alone(run: RunData) -> list[Check]:
 
 def consistency(run: RunData) -> list[Check]:
     """Group F: can both what the server says and what was measured be?"""
-    return [_restarts(run), _sooner(run), _tokens(run)]
-
-
-def _restarts(run: RunData) -> Check:
-    if not run.telemetry.sources:
-        return inapplicable(RESTARTS, unknown_because(run))
-    count = run.telemetry.restarts
-    advice = "the server restarted during the run, or several servers share the URL: read its log"
-    return Check(RESTARTS, count == 0, f"counters were reset {count} times", "0", advice)
+    restarts = inapplicable(RESTARTS, unknown_because(run))
+    if run.telemetry.sources:
+        count = run.telemetry.restarts
+        advice = "the server restarted during the run, or several servers share the URL: read its log"
+        restarts = Check(RESTARTS, count == 0, f"counters were reset {count} times", "0", advice)
+    return [restarts, _sooner(run), _tokens(run)]
 
 
 def _sooner(run: RunData) -> Check:
@@ -148,7 +146,7 @@ def served_alone(run: RunData) -> bool | None:
     if count is not None:
         return run.snapshot.ok + len(run.trailer.probe_e2el_ns) <= count <= sent(run)
     most = _most_at_once(run)
-    ours = throughput.peak_concurrency(run.snapshot) + bool(run.probes) + _given_up(run)
+    ours = throughput.peak_concurrency(run.snapshot) + (1 if run.probes else 0) + _given_up(run)
     return None if most is None else most <= ours
 
 
@@ -176,3 +174,25 @@ def _ttft_ns(run: RunData) -> tuple[str, float, float]:
     if theirs is None or theirs.mean is None or ours.mean is None or theirs.count != ours.count:
         return "the server keeps no TTFT of these requests", 0.0, 0.0
     return "", theirs.mean * 1e9, ours.mean
+
+
+FAILED, NOT_BUSY = "server call failed", "profiler not started"
+
+
+def call_checks(run: RunData) -> Iterator[Check]:
+    """Check the calls; nothing where none was asked for."""
+    failed = [f"{call.error}" for call in run.trailer.calls if call.error is not None]
+    if run.trailer.calls:
+        advice = "what the call was to do was not done: read the server's log"
+        value = f"POST {failed[0]}" if failed else "all succeeded"
+        yield Check(FAILED, not failed, value, "0", advice, counts=False)
+    threshold = run.settings.profile_batch_threshold
+    if threshold is not None:
+        started = any(call.moment == "during" for call in run.trailer.calls)
+        most = max(run.telemetry.levels("running"), default=None)
+        value, advice = "started", "lower --profile-batch-threshold, or raise the load; metrics are read once a second"
+        if not started:
+            value = "unknown how many requests ran" if most is None else f"at most {most:.0f} requests running"
+        if most is None:
+            advice = "the server's metrics do not say how many requests run: give --metrics-url, or leave the flag out"
+        yield Check(NOT_BUSY, started, value, f"{threshold} or more", advice, counts=False)

@@ -9,7 +9,7 @@ from loadgen.config.settings import shown_urls
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.stats import fisher
+from loadgen.stats import hypothesis_tests
 from loadgen.stats.percentile_confidence_interval import CONFIDENCE
 from loadgen.util.arrays import Floats, Int64s
 from loadgen.util.number_format import percent
@@ -79,7 +79,10 @@ def _failing(run: RunData) -> Check:
     ended = [part.ok + part.not_ok for part in targets]
     if not sum(ended):
         return inapplicable(FAILING, "nothing ended")
-    chances = [fisher.one_sided_p(of, count, sum(failed), sum(ended)) for of, count in zip(failed, ended, strict=True)]
+    chances = [
+        hypothesis_tests.fisher_one_sided_p(of, count, sum(failed), sum(ended))
+        for of, count in zip(failed, ended, strict=True)
+    ]
     least = (1 - CONFIDENCE) / len(targets)  # whichever of so many it is
     odd = [k for k, chance in enumerate(chances) if chance < least]
     named = odd or [chances.index(min(chances))]
@@ -122,10 +125,11 @@ def _slowness(targets: tuple[Snapshot, ...], k: int) -> Floats:
     """
     sent = np.concatenate([part.sent for part in targets])
     took = np.concatenate([part.closed for part in targets]) - sent
-    own = np.repeat(np.arange(len(targets)) == k, [len(part.sent) for part in targets])
+    is_mine = np.repeat(np.arange(len(targets)) == k, [len(part.sent) for part in targets])
     order = np.argsort(sent, kind="stable")
     stretches = [
-        (took[here][own[here]], took[here][~own[here]]) for here in np.array_split(order[sent[order] >= 0], STRETCHES)
+        (took[here][is_mine[here]], took[here][~is_mine[here]])
+        for here in np.array_split(order[sent[order] >= 0], STRETCHES)
     ]
     if any(min(len(mine), len(theirs)) < MIN_IN_A_STRETCH for mine, theirs in stretches):
         return np.empty(0)

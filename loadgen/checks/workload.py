@@ -67,21 +67,22 @@ def _missed_length(run: RunData) -> str:
     prompts, ok = run.header.provenance["prompts"], run.snapshot.ok
     if not ok or run.settings.dataset_rule is None or prompts.get("name") != "random":
         return ""
-    low, high = (prompts.get("prefix_tokens", 0) + own for own in prompts["input_tokens"])
+    low, high = (prompts.get("prefix_tokens", 0) + tokens for tokens in prompts["input_tokens"])
     return missed_length.describe_miss(run.snapshot.counters["planned_input_tokens"] / ok, low, high)
 
 
 def _advice_on_input(run: RunData, predicted: bool) -> str:
-    known = run.header.provenance["prompts"].get("server_tokens") or {}
+    prediction = run.header.provenance["prompts"].get("server_tokens") or {}
     if not predicted:
         return (
             "--tokenizer is not the server's, or its chat template adds tokens: name the folder with the server's own "
             "tokenizer and template, or plan for the difference"
         )
-    added = "" if known.get("overhead") is None else f"; {known['overhead']} tokens beyond the text's"
+    added = "" if prediction.get("overhead") is None else f"; {prediction['overhead']} tokens beyond the text's"
+    source = prediction.get("source") or "the data set"
     return (
-        f"the server's count differs from the prediction ({known.get('source') or 'the data set'}{added}): name the "
-        "folder with the server's own tokenizer and template"
+        f"the server's count differs from the prediction ({source}{added}): name the folder with the server's own "
+        "tokenizer and template"
     )
 
 

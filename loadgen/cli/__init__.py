@@ -2,14 +2,18 @@
 
 import os
 import signal
+import sys
 from types import FrameType
 
 IMPORT = "<frozen importlib._bootstrap>"  # the file of the functions that carry out an import
 INTERRUPTED = 130  # as in `exit_codes`, which is not imported yet
+KEY_VARIABLE = "OPENAI_API_KEY"  # as in `redaction`
+KEY_FILE = "LOADGEN_KEY_FILE"  # a variable with the file descriptor from which the key is read
 
 
 def command() -> None:
     """Run the command of this process; a Ctrl-C while it is imported ends the process without a word."""
+    _take_key_from_environment()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a command in the background ignores it
         signal.signal(signal.SIGINT, _interrupt)
     try:
@@ -18,6 +22,23 @@ def command() -> None:
         main.command()
     except KeyboardInterrupt:
         os._exit(INTERRUPTED)
+
+
+def _take_key_from_environment() -> None:
+    """Start this program again without the API key, which it then reads from a file in memory, if it has one.
+
+    The kernel shows other processes of the user the environment that a program was started with, also that of processes
+    forked from it. It does not show a variable that is set later.
+    """
+    if sys.platform == "linux" and KEY_VARIABLE in os.environ:
+        descriptor = os.memfd_create("key", 0)
+        os.write(descriptor, os.environb.pop(KEY_VARIABLE.encode()))
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.environ[KEY_FILE] = str(descriptor)
+        os.execv(sys.executable, sys.orig_argv)
+    if KEY_FILE in os.environ:
+        with open(int(os.environ.pop(KEY_FILE)), "rb") as file:
+            os.environb[KEY_VARIABLE.encode()] = file.read()
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -4,28 +4,28 @@ import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from loadgen.util.plugins import installed
+from loadgen.util.packages import installed
 from loadgen.util.terminal_text import printable
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 Command = Callable[[list[str]], int]
-OWN = {
-    "run": ("measure a server, or the built-in simulator", "loadgen.cli.commands.run"),
-    "demo": ("try loadgen without a server, at 1,000 requests/s", "loadgen.cli.commands.demo"),
-    "search": ("find the highest rate or concurrency that meets an SLO", "loadgen.cli.commands.search"),
-    "dataset": ("show the prompts of a run, or download a published data set", "loadgen.cli.commands.dataset"),
-    "doctor": ("show this machine's limits, and how much load it can make", "loadgen.cli.commands.doctor"),
-    "report": ("print a saved result, or write it as HTML or CSV", "loadgen.cli.commands.report"),
-    "compare": ("compare runs, with confidence intervals of the differences", "loadgen.cli.commands.compare"),
-    "tune": ("find the best way to serve a model, by a study", "loadgen.lab.commands.tune"),
-    "audit": ("find inconsistent numbers in published results", "loadgen.lab.commands.audit"),
-    "import": ("import published results into a study", "loadgen.lab.commands.import_published"),
-    "benchmark-runner": ("run a benchmark job of GPUStack", "loadgen.lab.commands.benchmark_runner"),
-    "completion": ("print the completion for bash, zsh or fish", "loadgen.cli.commands.completion"),
-    "help": ("show help: of a command, its flags by topic, exit codes", "loadgen.cli.commands.help"),
-    "version": ("print the version", "loadgen.cli.commands.version"),
+OWN = {  # the line of help and the function of each; a module is imported when its command is called
+    "run": ("measure a server, or the built-in simulator", "loadgen.cli.commands.run:main"),
+    "demo": ("try loadgen without a server, at 1,000 requests/s", "loadgen.cli.commands.demo:main"),
+    "search": ("find the highest rate or concurrency that meets an SLO", "loadgen.cli.commands.search:main"),
+    "dataset": ("show the prompts of a run, or download a published data set", "loadgen.cli.commands.dataset:main"),
+    "doctor": ("show this machine's limits, and how much load it can make", "loadgen.cli.commands.doctor:main"),
+    "report": ("print a saved result, or write it as HTML or CSV", "loadgen.cli.commands.report:main"),
+    "compare": ("compare runs, with confidence intervals of the differences", "loadgen.cli.commands.compare:main"),
+    "tune": ("find the best way to serve a model, by a study", "loadgen.lab.commands.tune:main"),
+    "audit": ("find inconsistent numbers in published results", "loadgen.lab.commands.audit:main"),
+    "import": ("import published results into a study", "loadgen.lab.commands.import_published:main"),
+    "benchmark-runner": ("run a benchmark job of GPUStack", "loadgen.lab.commands.benchmark_runner:main"),
+    "completion": ("print the completion for bash, zsh or fish", "loadgen.cli.commands.completion:main"),
+    "help": ("show help: of a command, its flags by topic, exit codes", "loadgen.cli.commands.help:main"),
+    "version": ("print the version", "loadgen.cli.commands.help:version"),
 }
 # What other tools call their command, by the word that is typed after `loadgen`.
 INSTEAD = {"bench": "vllm bench serve", "vllm": "vllm bench serve", "benchmark": "guidellm benchmark"}
@@ -59,7 +59,7 @@ def added() -> "dict[str, EntryPoint]":
 def find(name: str) -> Command | None:
     """Return the command of that name, or None."""
     if name in OWN:
-        own_command: Command = module(name).main
+        own_command: Command = getattr(module(name), OWN[name][1].partition(":")[2])
         return own_command
     entries = added()
     if name in entries:
@@ -70,20 +70,20 @@ def find(name: str) -> Command | None:
 
 def module(name: str) -> Any:
     """Import the module of one of loadgen's own commands."""
-    return importlib.import_module(OWN[name][1])
+    return importlib.import_module(OWN[name][1].partition(":")[0])
 
 
 def remedy(name: str) -> str:
     """Suggest what to write instead of an unknown command."""
-    import difflib
+    import difflib  # not before: it takes 2 ms, and most commands are known
 
-    known = names()
+    commands = names()
     if name.startswith("-"):
         return f"write the command first, for example `loadgen run {printable(name)}`"
     if name in INSTEAD:
         return f"use `loadgen run` in place of `{INSTEAD[name]}` (docs/migrating.md has its flags)"
-    near = difflib.get_close_matches(name, known, 1)
-    return f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(known)}"
+    near = difflib.get_close_matches(name, commands, 1)
+    return f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(commands)}"
 
 
 def _summary(entry: "EntryPoint") -> str:

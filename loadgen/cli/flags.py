@@ -11,9 +11,8 @@ from typing import Any, get_origin
 from loadgen.cli import compat
 from loadgen.cli.compat.tool_flags import add_flags, one_or_several
 from loadgen.cli.topic_parser import TopicParser
-from loadgen.config.field_types import choices, members
 from loadgen.config.load import SWEPT
-from loadgen.config.option import GROUPS, flag, lists, shares, times
+from loadgen.config.option import GROUPS, choices, flag, lists, members, shares, times
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import UNKNOWN, integer, number, seconds, share
@@ -105,15 +104,21 @@ def _remedy(word: str) -> str | None:
     return compat.equivalent(word)
 
 
-def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] = NAMES) -> None:
-    """Add --compat, a flag for each wanted field of the settings, by topic, and the flags of a tool."""
+def add_settings(parser: TopicParser, tool: str | None, shown: Container[str] = NAMES) -> None:
+    """Add --compat, a flag for each of these fields of the settings, by topic, and the flags of a tool.
+
+    Args:
+        parser: Suppresses defaults, so that only given flags are in its result.
+        tool: The tool of --compat, or None.
+        shown: Names of the fields.
+    """
     parser.add_argument(
         "--compat", choices=list(compat.TOOLS), help="use the meanings and the defaults of this tool's flags"
     )
     meanings = compat.tool_of(tool)
     topics: dict[str, Any] = {}
     kinds, in_seconds, in_shares = members(RunSettings), times(RunSettings), shares(RunSettings)
-    fields = [f for f in dataclasses.fields(RunSettings) if f.name in wanted and f.name not in meanings.replaced]
+    fields = [f for f in dataclasses.fields(RunSettings) if f.name in shown and f.name not in meanings.replaced]
     order = list(GROUPS)
     for field in sorted(fields, key=lambda field: order.index(field.metadata["group"])):
         meta = field.metadata
@@ -139,21 +144,26 @@ def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] =
 def parse(argv: Sequence[str], parser: argparse.ArgumentParser | None = None) -> dict[str, Any]:
     """Parse `argv` into values by field name; flags that are not given are left out.
 
+    Underscores in flag names are read as dashes, as vLLM does.
+
     Args:
+        argv: The words of the command line.
         parser: The parser; None: that of `loadgen run`.
+
+    Raises:
+        BadInput: A flag is unknown, or a value is wrong.
     """
-    # Underscores in flag names are read as dashes, as vLLM does.
     dashed = []
     for argument in argv:
         if argument.startswith("--"):
             name, equals, value = argument.partition("=")
             argument = name.replace("_", "-") + equals + value
         dashed.append(argument)
-    given = vars((parser or run_parser()).parse_args(dashed))
+    values = vars((parser or run_parser()).parse_args(dashed))
     joined = lists(RunSettings)
     return {
         name: (",".join(value) if name in joined else tuple(value)) if isinstance(value, list) else value
-        for name, value in given.items()
+        for name, value in values.items()
     }
 
 
@@ -165,8 +175,8 @@ def _by_kinds(members: tuple[Any, ...]) -> dict[str, Any]:
         return {"action": "append"}
     if kinds == [bool]:  # a field that may also be None gets a --no- form
         return {"action": argparse.BooleanOptionalAction if NoneType in members else "store_true"}
-    if known := choices(members):
-        return {"choices": known}
+    if words := choices(members):
+        return {"choices": words}
     kind = get_origin(kinds[0]) or kinds[0]
     if kind is tuple:
         return {"nargs": "+", "action": "extend"}

@@ -14,10 +14,10 @@ def single_threaded() -> Iterator[None]:
     A run does no linear algebra, and idle BLAS threads would spin for a tenth of a second. Processes that are started
     later do not inherit the setting.
     """
-    given = os.environ.get(BLAS_THREADS)
-    os.environ[BLAS_THREADS] = given or "1"
+    setting = os.environ.get(BLAS_THREADS)
+    os.environ[BLAS_THREADS] = setting or "1"
     try:
         yield
     finally:
-        if given is None:
+        if setting is None:
             del os.environ[BLAS_THREADS]

@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code."""
     garbage_collection.collect_rarely()
     if "_ARGCOMPLETE" in os.environ:  # a shell asks how the command line goes on
-        from loadgen.cli import completion
+        from loadgen.cli.commands import completion
 
         completion.complete()
     sys.stdout, sys.stderr = map(_usable, (sys.stdout, sys.stderr))
@@ -93,7 +93,8 @@ def dispatch(argv: list[str]) -> int:
     name, rest = (argv[0], argv[1:]) if argv else ("--help", [])
     if name in ("-h", "--help"):
         name, rest = "help", []
-    if name in VERSION or _asks_version(rest):
+    only_subcommands = not any(word.startswith("-") for word in rest[:-1])
+    if name in VERSION or (only_subcommands and rest and rest[-1] in VERSION):
         name, rest = "version", []
     try:
         command = command_list.find(name)
@@ -108,11 +109,6 @@ def dispatch(argv: list[str]) -> int:
         return _complain(name, f"interrupted{before}", exit_codes.INTERRUPTED)
     except LoadgenError as error:
         return _complain(name, error, exit_codes.INTERNAL)
-
-
-def _asks_version(words: list[str]) -> bool:
-    """Whether the words after a command ask for the version: subcommands at most, and -V or --version."""
-    return words[-1:] != [] and words[-1] in VERSION and not any(word.startswith("-") for word in words[:-1])
 
 
 def _complain(name: str, error: object, code: int) -> int:

@@ -126,8 +126,8 @@ class TopicParser(OneLineParser):
         action = self._option_string_actions.get("--" + word.lstrip("-").replace("_", "-"))
         if action is None or action.help == argparse.SUPPRESS:
             flag = self._similar_flag(word)
-            known = f"choose from {', '.join(self.topic_names)}"
-            raise BadInput(word, f"no topic or flag of {self.prog}", f"did you mean {flag}?" if flag else known)
+            topics = f"choose from {', '.join(self.topic_names)}"
+            raise BadInput(word, f"no topic or flag of {self.prog}", f"did you mean {flag}?" if flag else topics)
         return self._page([action])
 
     def format_help(self) -> str:

@@ -36,7 +36,8 @@ class Balancer:
     """
 
     def __init__(self, transports: Sequence[Transport], balance: Balance, partition: Partition = WHOLE) -> None:
-        self._transports, self._in_turn = tuple(transports), balance == "round-robin"
+        self._transports = tuple(transports)
+        self._in_turn = balance == "round-robin"
         count = len(transports)
         turns = (
             range(partition.index, partition.index + partition.count * count, partition.count)
@@ -82,8 +83,8 @@ class Balancer:
 
         Returns how many are ready.
         """
-        each = -(-count // len(self._used))
-        return sum(await asyncio.gather(*(transport.warm(each) for transport in self._used)))
+        share = -(-count // len(self._used))
+        return sum(await asyncio.gather(*(transport.warm(share) for transport in self._used)))
 
     def keep_spare(self, count: int) -> None:
         """As `Transport.keep_spare`, as many to each target that is sent to."""

@@ -1,8 +1,11 @@
 """Captures the responses of a run as the sockets gave them, with their times, to be played again.
 
 While the clock runs, reads are only kept, as they are and within a bound; they are blanked, encoded, compressed and
-written once it has ended. Only whole responses are kept: one for which there is no
-room is left out, and so is every one that begins after it.
+written once it has ended. Only whole responses are kept: one for which there is no room is left out, and so is every
+one that begins after it.
+
+A file has JSON lines: one with what the file is, then one per response. A read is text where it is text, else base64.
+docs/capture.md describes it.
 """
 
 import asyncio
@@ -13,24 +16,93 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from loadgen.client.capture_file import CapturedResponse, End, first_line, to_line
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from loadgen.util import private_files
+from loadgen.util import files
 from loadgen.util.clock import now_ns
 from loadgen.util.redaction import secrets, spellings
 from loadgen.workload.target import Target
 
 if TYPE_CHECKING:
     from loadgen.core.stamped_connection import Tap
+import base64
+import zlib
+from enum import StrEnum
 
+import orjson
+
+from loadgen.errors import BadInput
+from loadgen.version import __version__
+
+FORMAT = "loadgen capture"
+VERSION = 1
+NOTE = "reads: ns since the request was sent, and what the socket gave; secrets and cookies are blanked with *"
+PRINTABLE = re.compile(r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*")
+NUMBERS = {  # the keys of a line, and what they are of the response
+    "index": "index",
+    "target": "target",
+    "due": "due_ns",
+    "sent": "sent_ns",
+    "input_tokens": "input_tokens",
+    "output_tokens": "output_tokens",
+    "ended": "ended_ns",
+}
 LIMIT_BYTES = 64 << 20
-RESPONSE_BYTES, READ_BYTES = 800, 160  # what each costs in memory beside the bytes that came
+# what each costs in memory beside the bytes that came
+RESPONSE_BYTES = 800
+READ_BYTES = 160
 CUT = re.compile(rb"(\r\n[0-9A-Fa-f]+(?:;[^\r\n]*)?\r\n)")  # where one chunk of a body ends and the next begins
 MAYBE_CUT = CUT.pattern.replace(b"(", b"(?:", 1) + b"?"
 SET_COOKIE = re.compile(rb"^(set-cookie:)([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
 # Outcomes that say that the response came to its end; after any other it was loadgen that ended it.
 WHOLE = (Outcome.OK, Outcome.STATUS, Outcome.EMPTY, Outcome.TRUNCATED)
+
+
+class End(StrEnum):
+    """How a captured response ended."""
+
+    RESPONSE = "response"  # whole by its own framing, on a connection that stayed open
+    EOF = "eof"  # the server closed the connection
+    RESET = "reset"  # the server or the network broke it
+    CLIENT = "client"  # loadgen closed it: a timeout, an interrupt, or bytes that are not the protocol
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedResponse:
+    """One response. `due_ns` and `sent_ns` count from the run's start, all other times from sent.
+
+    Attributes:
+        index: The request's number within the run.
+        due_ns, sent_ns: Of the request.
+        input_tokens, output_tokens: What was planned of it.
+        reads: One (ns, bytes) per read from the socket, in order; none where nothing came.
+        end: How it ended.
+        ended_ns: When.
+        target: Which of the run's targets gave it, counted from 0.
+    """
+
+    index: int
+    due_ns: int
+    sent_ns: int
+    input_tokens: int
+    output_tokens: int
+    reads: tuple[tuple[int, bytes], ...]
+    end: End
+    ended_ns: int
+    target: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The content of a capture file.
+
+    Attributes:
+        model: The model's name in the requests.
+        responses: In the order of their index; at least one.
+    """
+
+    model: str
+    responses: tuple[CapturedResponse, ...]
 
 
 @dataclass(slots=True)
@@ -59,12 +131,14 @@ class Capture:
     def __init__(
         self, file: BinaryIO, targets: Sequence[Target], limit_bytes: int = LIMIT_BYTES, *, compressed: bool = False
     ) -> None:
-        self._file, self._compressed, self._model = file, compressed, targets[0].model
-        self._secrets = list(
-            dict.fromkeys(
-                pattern for target in targets for each in target.each_class for pattern in patterns(each.headers)
-            )
-        )
+        self._file = file
+        self._compressed = compressed
+        self._model = targets[0].model
+        secret_patterns: dict[re.Pattern[bytes], None] = {}
+        for target in targets:
+            for request_class in target.each_class:
+                secret_patterns.update(dict.fromkeys(patterns(request_class.headers)))
+        self._secrets = list(secret_patterns)
         self._room = limit_bytes
         self._full = self._closed = False
         self._begun = 0
@@ -83,7 +157,7 @@ class Capture:
         if path is None:
             yield None
             return
-        capture = cls(private_files.create("--capture", path), targets, compressed=path.endswith(".gz"))
+        capture = cls(files.create_private("--capture", path), targets, compressed=path.endswith(".gz"))
         try:
             yield capture
         finally:
@@ -106,7 +180,8 @@ class Capture:
         """End the response of a connection that ended before it."""
         kept = self._kept.get(record.index)
         if kept is not None and record.outcome is None:
-            kept.lost_ns, kept.error = at_ns, error
+            kept.lost_ns = at_ns
+            kept.error = error
 
     def about(self) -> dict[str, Any]:
         """Return what was kept, as JSON: responses, left_out (for lack of room), error."""
@@ -118,17 +193,15 @@ class Capture:
             return
         self._closed = True  # first: it may be called again while it is at work in a thread
         try:
-            with self._file, self._written() as file:
+            with self._file, contextlib.ExitStack() as stack:
+                file: BinaryIO | gzip.GzipFile = self._file
+                if self._compressed:
+                    file = stack.enter_context(gzip.GzipFile(mode="wb", compresslevel=6, fileobj=self._file))
                 file.write(first_line(self._model))
                 for index in sorted(self._kept):
                     file.write(to_line(self._finished(self._kept[index])))
         except OSError as error:
             self.error = error.strerror or str(error)
-
-    def _written(self) -> contextlib.AbstractContextManager[BinaryIO | gzip.GzipFile]:
-        if self._compressed:
-            return gzip.GzipFile(mode="wb", compresslevel=6, fileobj=self._file)
-        return contextlib.nullcontext(self._file)
 
     def _charge(self, kept: _Kept, cost: int) -> bool:
         """Reserve room for one more part of a response; where there is none, the response is left out."""
@@ -165,7 +238,9 @@ class TappedReader(asyncio.Protocol):
     """aiohttp's reader of a response, with a tap on its input."""
 
     def __init__(self, reader: Any, record: Record, tap: "Tap") -> None:
-        self._reader, self._record, self._tap = reader, record, tap
+        self._reader = reader
+        self._record = record
+        self._tap = tap
 
     def data_received(self, data: bytes) -> None:
         """Pass bytes on."""
@@ -181,6 +256,14 @@ class TappedReader(asyncio.Protocol):
         """Pass the end of the connection on."""
         self._tap.lost(self._record, now_ns(), exc)
         self._reader.connection_lost(exc)
+
+
+def patterns(headers: Mapping[str, str]) -> list[re.Pattern[bytes]]:
+    """Patterns of what no file may show of responses to requests with these headers: cookies, and the secrets in the
+    headers in all their spellings."""
+    words = (word.encode("latin-1") for word in spellings(secrets(headers)))
+    cut_anywhere = (MAYBE_CUT.join(re.escape(bytes([byte])) for byte in word) for word in words)
+    return [SET_COOKIE, *(re.compile(rb"()(%b)" % spelling) for spelling in cut_anywhere)]
 
 
 def blanked(reads: Iterable[tuple[int, bytes]], patterns: Iterable[re.Pattern[bytes]]) -> Iterator[tuple[int, bytes]]:
@@ -200,14 +283,69 @@ def blanked(reads: Iterable[tuple[int, bytes]], patterns: Iterable[re.Pattern[by
         begin += len(part)
 
 
-def patterns(headers: Mapping[str, str]) -> list[re.Pattern[bytes]]:
-    """Patterns of what no file may show of responses to requests with these headers: cookies, and the secrets in the
-    headers in all their spellings."""
-    words = (word.encode("latin-1") for word in spellings(secrets(headers)))
-    cut_anywhere = (MAYBE_CUT.join(re.escape(bytes([byte])) for byte in word) for word in words)
-    return [SET_COOKIE, *(re.compile(rb"()(%b)" % each) for each in cut_anywhere)]
-
-
-def _blank(found: re.Match[bytes]) -> bytes:
+def _blank(match: re.Match[bytes]) -> bytes:
     """Replace the second group of a match by asterisks, but for the framing of chunks in it."""
-    return found[1] + b"".join(part if CUT.fullmatch(part) else b"*" * len(part) for part in CUT.split(found[2]))
+    return match[1] + b"".join(part if CUT.fullmatch(part) else b"*" * len(part) for part in CUT.split(match[2]))
+
+
+def load(path: str) -> Recording:
+    """Read a capture file.
+
+    Raises:
+        BadInput: It cannot be read, or is no capture.
+    """
+    remedy = "name a file that `loadgen run --capture` wrote"
+    try:
+        with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
+            lines = file.read().splitlines()
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise BadInput("FILE", f"{path}: {reason}", remedy) from error
+    number = 1
+    try:
+        about = orjson.loads(lines[0])
+        if (about["format"], about["version"]) != (FORMAT, VERSION):
+            raise ValueError(f"not {FORMAT!r} of version {VERSION}")
+        responses = []
+        for line in lines[1:]:
+            number += 1
+            responses.append(_from_json(orjson.loads(line)))
+        if not responses:
+            raise ValueError("it holds no response")
+        return Recording(str(about["model"]), tuple(sorted(responses, key=lambda response: response.index)))
+    except (LookupError, TypeError, ValueError) as error:
+        what = f"without {error}" if isinstance(error, KeyError) else str(error)
+        raise BadInput("FILE", f"{path}, line {number}: {what}", remedy) from error
+
+
+def _from_json(line: dict[str, Any]) -> CapturedResponse:
+    reads = []
+    for at_ns, text, *encoding in line["reads"]:
+        if encoding not in ([], ["base64"]):
+            raise ValueError(f"{encoding[0]!r} is no encoding of a read")
+        reads.append((int(at_ns), base64.b64decode(text, validate=True) if encoding else text.encode()))
+    line = {"target": 0} | line  # files from before there were several have none
+    numbers = {name: int(line[key]) for key, name in NUMBERS.items()}
+    return CapturedResponse(**numbers, reads=tuple(reads), end=End(line["end"]))
+
+
+def first_line(model: str) -> bytes:
+    """Return the first line, which says what the file is."""
+    about = {"format": FORMAT, "version": VERSION, "loadgen": __version__, "model": model}
+    return orjson.dumps(about | {"timing": "recorded", "note": NOTE}) + b"\n"
+
+
+def to_line(response: CapturedResponse) -> bytes:
+    """Return the line of one response in the file."""
+    numbers = {key: getattr(response, name) for key, name in NUMBERS.items()}
+    reads = [[at_ns, *_encoded(data)] for at_ns, data in response.reads]
+    return orjson.dumps(numbers | {"end": response.end, "reads": reads}) + b"\n"
+
+
+def _encoded(data: bytes) -> tuple[str] | tuple[str, str]:
+    """Encode bytes as text where they are text, else as base64 with a mark."""
+    with contextlib.suppress(UnicodeDecodeError):
+        text = data.decode()
+        if PRINTABLE.fullmatch(text):
+            return (text,)
+    return base64.b64encode(data).decode(), "base64"

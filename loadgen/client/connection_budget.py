@@ -17,7 +17,9 @@ from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.due_times import DueTimes
 
 # How long requests take: to the first token, and from each to the next; the tokens where their number is not known.
-GUESSED_TTFT_S, GUESSED_TPOT_S, GUESSED_TOKENS = 0.5, 0.02, 75
+GUESSED_TTFT_S = 0.5
+GUESSED_TPOT_S = 0.02
+GUESSED_TOKENS = 75
 MAX_WARM = 4096
 
 logger = logging.getLogger(__name__)
@@ -48,9 +50,15 @@ class ConnectionBudget:
         at_once = self._sure()
         ahead = 0 if settings.warm_connections == "auto" else int(settings.warm_connections)
         if short := self._lacking(max(at_once, ahead)):
-            asks = "--warm-connections" if ahead > at_once else _flag_of_cap(settings)
-            one = "a request needs a connection"
-            many = f"{at_once} requests at once need as many connections" if at_once > 1 else one
+            asks = "--max-concurrency"
+            if ahead > at_once:
+                asks = "--warm-connections"
+            elif settings.users is not None:
+                asks = flag("users")
+            elif settings.concurrency_profile is not None:
+                asks = flag("concurrency_profile")
+            single = "a request needs a connection"
+            many = f"{at_once} requests at once need as many connections" if at_once > 1 else single
             what = f"{plural(ahead, 'connection')} ahead" if ahead > at_once else many
             problem, remedy = short
             raise BadInput(asks, f"{what}, and {problem}", f"{remedy}, or ask for fewer")
@@ -61,22 +69,23 @@ class ConnectionBudget:
         Args:
             output_tokens: Mean of what requests ask for; 0 where it is not known.
         """
-        wanted = self._wanted(_latency_s(output_tokens))
-        likely = math.ceil(min(wanted, self.settings.max_concurrency or wanted))
+        in_flight = self._in_flight(_latency_s(output_tokens))
+        likely = math.ceil(min(in_flight, self.settings.max_concurrency or in_flight))
         if short := self._lacking(likely):
             problem, remedy = short
-            said = "some %s requests are likely to be in flight at once, and %s: those beyond will fail; %s"
-            logger.warning(said, likely, problem, remedy)
+            text = "some %s requests are likely to be in flight at once, and %s: those beyond will fail; %s"
+            logger.warning(text, likely, problem, remedy)
 
     def warm_count(self, output_tokens: float = 0.0) -> int:
         """Return how many connections this worker opens before the clock starts: its share of those of the run."""
         # auto: those that are likely to be used before they are too old, and the spare ones. The first are the rate
         # times a guessed latency, but times the first limit of idle connections at most; of a burst they are all. The
         # count is no more than MAX_WARM where it is a guess, nor than file descriptors and local ports allow.
-        settings, partition = self.settings, self.partition
+        settings = self.settings
+        partition = self.partition
         if settings.warm_connections != "auto":
             return partition.share(int(settings.warm_connections))
-        used = self._wanted(min(_latency_s(output_tokens), FIRST_LIMIT_NS / NS_PER_S))
+        used = self._in_flight(min(_latency_s(output_tokens), FIRST_LIMIT_NS / NS_PER_S))
         used = math.ceil(min(used, settings.max_concurrency or math.inf)) + self._spare()
         at_most = max(MAX_WARM, partition.share(self._sure()))
         return min(partition.share(min(used, self.schedule.count)), at_most, max_connections(settings))
@@ -99,8 +108,8 @@ class ConnectionBudget:
     def _spare(self) -> int:
         """Return the spare connections of a whole run, without the limits of a process."""
         due = self._rate() * MAINTAIN_NS / NS_PER_S
-        wanted = min(1 + due + 3 * math.sqrt(due), self.settings.max_concurrency or math.inf)
-        return 0 if math.isinf(wanted) else math.ceil(wanted)
+        count = min(1 + due + 3 * math.sqrt(due), self.settings.max_concurrency or math.inf)
+        return 0 if math.isinf(count) else math.ceil(count)
 
     def _sure(self) -> int:
         """Return how many requests are sure to be in flight at once: those of a burst up to the cap, else one."""
@@ -108,7 +117,7 @@ class ConnectionBudget:
         at_once = self.settings.max_concurrency or sessions if self.schedule.duration_ns == 0 else 1
         return min(at_once, sessions)
 
-    def _wanted(self, latency_s: float) -> float:
+    def _in_flight(self, latency_s: float) -> float:
         """Return how many requests are likely in flight at once if each takes `latency_s`, without the cap."""
         return min(self._rate() * latency_s, self.schedule.sessions)
 
@@ -118,8 +127,11 @@ class ConnectionBudget:
 
     def _lacking(self, needed: int) -> tuple[str, str] | None:
         """Return problem and remedy where a run cannot have `needed` connections; None where it can."""
-        settings, partition, hosts = self.settings, self.partition, _hosts(self.settings)
-        by_ports, workers = _pairs(settings) * machine.max_connections_by_ports(), int(settings.workers)
+        settings = self.settings
+        partition = self.partition
+        hosts = _hosts(self.settings)
+        by_ports = _pairs(settings) * machine.max_connections_by_ports()
+        workers = int(settings.workers)
         # Where machines share a run, one makes its part.
         here = math.ceil(needed * workers / max(workers, partition.count))
         if here > by_ports:
@@ -128,7 +140,8 @@ class ConnectionBudget:
             widen = 'widen their range with `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`'
             remedy = f"give further addresses of this machine with {source_address.FLAG}, or {widen}"
             return f"{part}this machine's local ports allow {by_ports} to {servers}", remedy
-        share, allowed = partition.share(needed), max_connections(settings)
+        share = partition.share(needed)
+        allowed = max_connections(settings)
         if share > allowed:
             process = "this process" if partition.count == 1 else f"each of {partition.count} processes"
             remedy = f"raise the limit with `ulimit -n {share + 1000}`, as root if need be (`loadgen doctor` says more)"
@@ -141,11 +154,6 @@ def max_connections(settings: RunSettings) -> int:
     return machine.max_connections(_pairs(settings), int(settings.workers))
 
 
-def _flag_of_cap(settings: RunSettings) -> str:
-    names = ("users", "concurrency_profile")
-    return next((flag(name) for name in names if getattr(settings, name) is not None), "--max-concurrency")
-
-
 def _latency_s(output_tokens: float) -> float:
     """Guess how long a request for this many tokens takes; 0 tokens: not known."""
     return GUESSED_TTFT_S + (output_tokens or GUESSED_TOKENS) * GUESSED_TPOT_S
@@ -153,8 +161,8 @@ def _latency_s(output_tokens: float) -> float:
 
 def _pairs(settings: RunSettings) -> int:
     """Count the pairs of an address of ours and one of a server: each pair has all local ports."""
-    own = source_address.parse(settings.source_address)
-    return sum(source_address.count_addresses(own, host) for host in _hosts(settings).values())
+    addresses = source_address.parse(settings.source_address)
+    return sum(source_address.count_addresses(addresses, host) for host in _hosts(settings).values())
 
 
 def _hosts(settings: RunSettings) -> dict[str, str]:

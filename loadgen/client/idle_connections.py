@@ -31,7 +31,8 @@ LONG_REST_NS = 250_000_000
 FIRST_LIMIT_NS = 1_000_000_000
 # A request must reach the server before its limit has passed: half a round trip after the response left, and another
 # half after the send. The rest allows for timers.
-MARGIN_NS, MARGIN_ROUND_TRIPS = 50_000_000, 2
+MARGIN_NS = 50_000_000
+MARGIN_ROUND_TRIPS = 2
 UNKNOWN_ROUND_TRIP_NS = 600_000_000  # by satellite; assumed until a response has begun
 REPLACE_AHEAD_NS = 200_000_000  # so long before it is too old a connection is replaced
 
@@ -129,7 +130,8 @@ class IdleConnections:
 
     def ready_for_longer(self, at_ns: int) -> int:
         """Return how many of them will still be young enough REPLACE_AHEAD_NS after `at_ns`."""
-        count, until_ns = self.ready(at_ns), at_ns + REPLACE_AHEAD_NS
+        count = self.ready(at_ns)
+        until_ns = at_ns + REPLACE_AHEAD_NS
         count -= self._oldest is not None and not self._is_young(self._oldest, until_ns)
         for idle in (self._unused, self._rested):
             for connection in idle:
@@ -222,13 +224,17 @@ class IdleConnections:
 
     def _is_young(self, connection: "Connection", at_ns: int) -> bool:
         """Return whether a request may use a connection at `at_ns`, by its age."""
-        age_ns, limit_ns = at_ns - connection.idle_since, self.limit_ns
+        age_ns = at_ns - connection.idle_since
+        limit_ns = self.limit_ns
         if limit_ns is None:
             if age_ns < FIRST_LIMIT_NS:
                 return True
             if connection.requests:
                 return age_ns < self._lasted_ns(at_ns) - self._margin_ns
-            return self._outlived(connection)
+            # The oldest unused connection must be older than this one by the margin.
+            opened_ns = self._unused.get(connection, self._oldest_since_ns)
+            margin_ns = self._margin_ns if self.round_trip_ns else MARGIN_NS + UNKNOWN_ROUND_TRIP_NS
+            return opened_ns - self._oldest_since_ns > margin_ns
         if limit_ns < FIRST_LIMIT_NS:  # of used connections; and one close may have had another reason than age
             return age_ns < (self._proven_ns if connection.requests else FIRST_LIMIT_NS)
         return age_ns < self._safe_ns(limit_ns)
@@ -250,12 +256,6 @@ class IdleConnections:
             self._close(self._oldest)
             self._oldest = None
             self._next_oldest()
-
-    def _outlived(self, connection: "Connection") -> bool:
-        """Return whether the oldest unused connection is older than this unused one by the margin."""
-        opened_ns = self._unused.get(connection, self._oldest_since_ns)
-        margin_ns = self._margin_ns if self.round_trip_ns else MARGIN_NS + UNKNOWN_ROUND_TRIP_NS
-        return opened_ns - self._oldest_since_ns > margin_ns
 
     @property
     def _proven_ns(self) -> int:
@@ -279,7 +279,8 @@ class IdleConnections:
         return at_ns - self._probe.idle_since if self._probe is not None and self._probe.is_open() else 0
 
     def _turned_away(self, connection: "Connection", at_ns: int) -> None:
-        self.turned_away += at_ns - connection.idle_since < REPLACE_AHEAD_NS
+        if at_ns - connection.idle_since < REPLACE_AHEAD_NS:
+            self.turned_away += 1
 
     def _closed_by_peer(self, connection: "Connection", at_ns: int) -> None:
         """Handle an idle connection that the peer has closed, before the event loop says so."""
@@ -290,7 +291,8 @@ class IdleConnections:
         """Learn from a connection that was closed at this age, unless others were used at a greater age."""
         if age_ns >= FIRST_LIMIT_NS or age_ns > self._used_at_ns:
             if age_ns < FIRST_LIMIT_NS and not self._used_at_ns:  # it speaks against those that lasted through a rest
-                self._rest_ns, self._rested_ns = LONG_REST_NS, 0
+                self._rest_ns = LONG_REST_NS
+                self._rested_ns = 0
             self._limit(age_ns)
 
     def _limit(self, age_ns: int) -> None:

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from loadgen.client.loop_probe import LoopProbe
-from loadgen.client.open_sessions import OpenSessions
 from loadgen.client.pacer import Pacer
-from loadgen.client.population import Population
 from loadgen.client.retries import Retries
-from loadgen.client.session_tokens import SessionTokens
+from loadgen.client.sessions import OpenSessions, Population, SessionTokens
 from loadgen.config.settings import RunSettings, is_bounded_by_time, is_closed_loop
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import SendHook
@@ -20,7 +18,7 @@ from loadgen.metrics.streamed_tokens import Sample
 from loadgen.util.clock import KERNEL, NS_PER_S, Clock
 from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload import structured_output
-from loadgen.workload.departures import Departures
+from loadgen.workload.draws import Departures
 from loadgen.workload.due_times import Stripe
 from loadgen.workload.prompt import ANSWER_PLACEHOLDER
 from loadgen.workload.request_store import Requests
@@ -83,7 +81,10 @@ class Load:
         count_tokens: Callable[[list[str]], list[int] | None] | None = None,
         partition: Partition = WHOLE,
     ) -> None:
-        self._transport, self._requests, self._recorder, self._clock = transport, requests, recorder, clock
+        self._transport = transport
+        self._requests = requests
+        self._recorder = recorder
+        self._clock = clock
         self._index = index = stripe.numbers
         transport.on_end = self._ended
         # A trace has due times, whatever the rate.
@@ -94,7 +95,6 @@ class Load:
         if self._population is not None:
             beginnings = self._population.beginnings()
         following = len(index) - len(beginnings.numbers)
-        # whether it may send fewer than are scheduled: a closed loop of a duration
         self.ends_by_time = closed_loop and settings.duration is not None
         self._by_time_alone = closed_loop and is_bounded_by_time(settings)
         self.reached = 0
@@ -111,10 +111,10 @@ class Load:
             until_ns=until_ns if self.ends_by_time else None,
             clock=clock,
         )
-        # when the last request is due, on the clock; None where that depends on the answers
         last_s = settings.duration if closed_loop else max(stripe.due, default=0) / NS_PER_S
         self.sending_s = None if following else last_s
-        self._streamed_before, self._sent_before = transport.hook.tokens, transport.hook.sends
+        self._streamed_before = transport.hook.tokens
+        self._sent_before = transport.hook.sends
         self._sessions = OpenSessions(requests, index[-1] + 1) if has_sessions else None
         token = settings.session_token if has_sessions else None
         self._session_tokens = SessionTokens(token) if token else None
@@ -125,14 +125,13 @@ class Load:
         self._answers: list[tuple[int, str]] = []  # to be judged, by the number of the request
         self._departures = Departures.from_settings(settings)
         self._retries = Retries.from_settings(settings, self._send_again, clock)
-        self._on_record, self._count_tokens = on_record, count_tokens
+        self._on_record = on_record
+        self._count_tokens = count_tokens
         self._keeps_text = count_tokens is not None  # until the server has shown that it counts
         self._uncounted: list[Record] = []
         self._sample = Sample(partition.count)
-        # tokens by `count_tokens` of answers that the server did not count, by request number
         self.tokenized: dict[int, int] = {}
         self.sampled: dict[int, int] = {}
-        # answers that were to be JSON, by what they are (`structured_output.Conformance`)
         self.structured = Counter[str]()
         self._open: dict[int, int] = {}  # when each request in flight was handed to the transport, the oldest first
         self.ended = 0
@@ -197,12 +196,12 @@ class Load:
             record.tokenized = self.tokenized.get(record.index, -1)
             self._recorder.add(record)
         self._uncounted.clear()
-        self.structured = await asyncio.to_thread(self._judged)
+        self.structured = await asyncio.to_thread(self._count_structured)
 
-    def _judged(self) -> Counter[str]:
+    def _count_structured(self) -> Counter[str]:
         bodies = ((self._requests.body(index).replace(ANSWER_PLACEHOLDER, b""), text) for index, text in self._answers)
-        found = (structured_output.conformance(body, text) for body, text in bodies)
-        return Counter(str(each) for each in found if each is not None)
+        verdicts = (structured_output.conformance(body, text) for body, text in bodies)
+        return Counter(str(verdict) for verdict in verdicts if verdict is not None)
 
     async def _tokens_of(self, records: list[Record]) -> dict[int, int]:
         """Return the tokens of records' texts by request number; {} where they cannot be counted."""
@@ -234,8 +233,8 @@ class Load:
                 record.turn = self._requests.turn(index)
                 if self._session_tokens is not None:
                     self._session_tokens.prepare(record)
-                    without = record.turn > 0 and record.session_token is None
-                    self._recorder.counters["turns_without_token"] += without
+                    if record.turn > 0 and record.session_token is None:
+                        self._recorder.counters["turns_without_token"] += 1
             if self._has_classes:
                 record.class_number = self._requests.class_number(index)
             record.server_tokens = self._requests.server_tokens(index)

@@ -36,15 +36,20 @@ class LoopProbe:
     """
 
     def __init__(self, clock: Clock, hook: SendHook, stalls: Histogram) -> None:
-        self._clock, self._now_ns, self._hook, self._stalls = clock, clock.now_ns, hook, stalls
+        self._clock = clock
+        self._now_ns = clock.now_ns
+        self._hook = hook
+        self._stalls = stalls
 
     def __enter__(self) -> None:
         self._alarm = self._clock.alarm(asyncio.get_running_loop(), self._on_alarm)
         self._handled_ns = self._now_ns()
         self._period_ns = PERIOD_NS
         self._due_ns = self._handled_ns + self._period_ns
-        self._late_ns, self._reads = 0, self._hook.reads
-        self._user_stamped, self._stamped_alarms = self._hook.user_stamped_reads, 0
+        self._late_ns = 0
+        self._reads = self._hook.reads
+        self._user_stamped = self._hook.user_stamped_reads
+        self._stamped_alarms = 0
         self._recent = deque[int](maxlen=RECENT)
         self._alarm.set(self._due_ns)
         self._hook.probed = True
@@ -55,23 +60,27 @@ class LoopProbe:
         self._alarm.close()
 
     def _on_alarm(self) -> None:
-        at_ns, reads = self._now_ns(), self._hook.reads
-        late_ns, stalls = at_ns - self._due_ns, self._stalls
+        at_ns = self._now_ns()
+        reads = self._hook.reads
+        late_ns = at_ns - self._due_ns
+        stalls = self._stalls
         if reads > self._reads:
             stalls.record(max(late_ns, self._late_ns), reads - self._reads)
-        self._choose_period()
+        if self._hook.user_stamped_reads > self._user_stamped:
+            self._user_stamped = self._hook.user_stamped_reads
+            self._stamped_alarms = 0
+        else:
+            self._stamped_alarms += 1
+        self._hook.is_sparse = self._stamped_alarms >= RECENT
+        self._period_ns = STAMPED_PERIOD_NS if self._hook.is_sparse else PERIOD_NS
         while self._due_ns <= at_ns:
             stalls.record(at_ns - self._due_ns)
             self._due_ns += self._period_ns
-        self._late_ns, self._reads = late_ns, reads
+        self._late_ns = late_ns
+        self._reads = reads
         self._recent.append(at_ns - self._handled_ns if late_ns > STALL_NS else late_ns)
         self._handled_ns = at_ns
-        self._hook.late_ns, self._hook.handled_ns, self._hook.alarm_ns = max(self._recent), at_ns, self._due_ns
+        self._hook.late_ns = max(self._recent)
+        self._hook.handled_ns = at_ns
+        self._hook.alarm_ns = self._due_ns
         self._alarm.set(self._due_ns)
-
-    def _choose_period(self) -> None:
-        user_stamped, before = self._hook.user_stamped_reads, self._user_stamped
-        self._user_stamped = user_stamped
-        self._stamped_alarms = 0 if user_stamped > before else self._stamped_alarms + 1
-        self._hook.is_sparse = self._stamped_alarms >= RECENT
-        self._period_ns = STAMPED_PERIOD_NS if self._hook.is_sparse else PERIOD_NS

@@ -1,15 +1,18 @@
-"""Hands out every request when it is due: never early, and none is skipped."""
+"""Pacer and AlarmQueue: what hands out every request when it is due, never early, and skips none."""
 
 import asyncio
 import heapq
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import count
+from typing import Generic, TypeVar
 
 from loadgen.core.read_loop import NEVER, SendHook
 from loadgen.util.clock import KERNEL, AnyAlarm, Clock
 from loadgen.workload.due_times import Stripe
 
+T = TypeVar("T")
 NO_CHANGE = (NEVER, 0)  # of the cap
 TURN_NS = 1_000_000  # after sending for so long in one go, streams get to be read
 
@@ -47,9 +50,15 @@ class Pacer:
         until_ns: int | None = None,
         clock: Clock = KERNEL,
     ) -> None:
-        self._start_ns, self._index, self._due = start_ns, requests.numbers, requests.due
-        self._hook, self._clock, self._now_ns = hook, clock, clock.now_ns
-        self._send, self._closed_loop, self._until = send, closed_loop, until_ns
+        self._start_ns = start_ns
+        self._index = requests.numbers
+        self._due = requests.due
+        self._hook = hook
+        self._clock = clock
+        self._now_ns = clock.now_ns
+        self._send = send
+        self._closed_loop = closed_loop
+        self._until = until_ns
         self.cap = cap  # most requests in flight now; None for no limit
         self._slots = len(self._due) + following if cap is None else cap
         self._caps = iter(caps)
@@ -102,7 +111,8 @@ class Pacer:
         if self._waiting:
             due, index = self._waiting.popleft()
         else:
-            due, index = at_ns, self._index[self._next]
+            due = at_ns
+            index = self._index[self._next]
             self._next += 1
         self._slots -= 1
         self._send(index, due, at_ns)
@@ -124,17 +134,20 @@ class Pacer:
     def _wake(self) -> None:
         if self._stopped:
             return
-        now_ns, later = self._now_ns, self._later
+        now_ns = self._now_ns
+        later = self._later
         turn_ends = now_ns() + TURN_NS
         while True:
             at_ns = now_ns()
             if self._change_ns <= at_ns:
                 self._change_cap(at_ns)
-            due, follows = NEVER, False
+            due = NEVER
+            follows = False
             if self._next < len(self._due) and (self._slots > 0 or not self._closed_loop):
                 due = self._start_ns + self._due[self._next]
             if later and later[0][0] < due:
-                due, follows = later[0][0], True
+                due = later[0][0]
+                follows = True
             if due > at_ns or at_ns > turn_ends:
                 break
             ready = at_ns if self._closed_loop and not follows else due
@@ -184,7 +197,8 @@ class Pacer:
     def _drop_all(self) -> int:
         """Drop the requests that have not been handed out, and return how many those are."""
         left = len(self._due) - self._next + len(self._waiting) + self._following
-        self._next, self._following = len(self._due), 0
+        self._next = len(self._due)
+        self._following = 0
         self._waiting.clear()
         self._later.clear()
         return left
@@ -199,3 +213,42 @@ class Pacer:
                 self._alarm.close()
             self._hook.due_ns = NEVER
             self.all_sent.set()
+
+
+class AlarmQueue(Generic[T]):
+    """Hands out items when they are due, the earliest first.
+
+    Args:
+        hand_out: Called with an item and the time at which it was due, ns.
+        clock: The clock of the times.
+    """
+
+    def __init__(self, hand_out: Callable[[T, int], None], clock: Clock) -> None:
+        self._hand_out = hand_out
+        self._clock = clock
+        self._items: list[tuple[int, int, T]] = []  # a heap: due time, number, item
+        self._numbers = count()
+        self._alarm: AnyAlarm | None = None
+
+    def add(self, at_ns: int, item: T) -> None:
+        """Hand out an item at `at_ns`; call in the loop that sends."""
+        heapq.heappush(self._items, (at_ns, next(self._numbers), item))
+        if self._alarm is None:
+            self._alarm = self._clock.alarm(asyncio.get_running_loop(), self._wake)
+        self._alarm.set(self._items[0][0])
+
+    def close(self) -> list[T]:
+        """Hand out nothing more; return the items that are left, the earliest first."""
+        left = [item for _, _, item in sorted(self._items)]
+        self._items.clear()
+        if self._alarm is not None:
+            self._alarm.close()
+            self._alarm = None
+        return left
+
+    def _wake(self) -> None:
+        while self._items and self._items[0][0] <= self._clock.now_ns():
+            at_ns, _, item = heapq.heappop(self._items)
+            self._hand_out(item, at_ns)
+        if self._items and self._alarm is not None:
+            self._alarm.set(self._items[0][0])

@@ -16,9 +16,10 @@ class RequestEncoder:
 
     def __init__(self, target: Target) -> None:
         run = f"{secrets.token_hex(8)}-"
-        self._heads = [(each.head(run), each.session_head(run)) for each in target.each_class]
-        self._redacted = [Redaction(each.headers) for each in target.each_class]
-        self._generates, self._streams = target.generates, target.streams
+        self._heads = [(kind.head(run), kind.session_head(run)) for kind in target.each_class]
+        self._redacted = [Redaction(kind.headers) for kind in target.each_class]
+        self._generates = target.generates
+        self._streams = target.streams
 
     def encode(self, record: Record, body: bytes) -> bytes:
         """Return head and body of a request; the record gets what its answer is, and what must not be shown of it."""

@@ -4,18 +4,20 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-from loadgen.client.alarm_queue import AlarmQueue
-from loadgen.config.retry import Retry
+from loadgen.client.pacer import AlarmQueue
 from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.user_behavior import Retry
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.util.clock import NS_PER_S, Clock
-from loadgen.workload.uniforms import uniforms
+from loadgen.workload.draws import uniforms
 
 # The waits of OpenAI's Python client: what Retry-After says, up to a minute; else from half a second, doubled each time
 # up to eight seconds, less up to a quarter, so that those refused together do not come back together.
 MAX_RETRY_AFTER_S = 60.0
-FIRST_WAIT_S, MAX_WAIT_S, JITTER = 0.5, 8.0, 0.25
+FIRST_WAIT_S = 0.5
+MAX_WAIT_S = 8.0
+JITTER = 0.25
 # What all attempts of a request have in common, and what is kept of the first.
 KEPT = (
     "ready",
@@ -43,7 +45,8 @@ class Retries:
     """
 
     def __init__(self, retry: Retry, seed: int, send: Callable[[Record], None], clock: Clock) -> None:
-        self._retry, self._seed = retry, seed
+        self._retry = retry
+        self._seed = seed
         self._waiting = AlarmQueue[Record](lambda refused, at_ns: send(next_attempt(refused, at_ns)), clock)
         self._is_closed = False
 
@@ -87,7 +90,8 @@ def next_attempt(refused: Record, at_ns: int) -> Record:
     record = Record(refused.index, refused.input_tokens, refused.output_tokens, refused.due)
     for name in KEPT:
         setattr(record, name, getattr(refused, name))
-    record.attempts, record.retried_ns = refused.attempts + 1, at_ns - refused.ready
+    record.attempts = refused.attempts + 1
+    record.retried_ns = at_ns - refused.ready
     for name in OF_FIRST:
         first = name if refused.attempts == 1 else f"first_{name}"
         setattr(record, f"first_{name}", getattr(refused, first))

@@ -42,7 +42,10 @@ class SpareConnections:
         read_loop: ReadLoop,
         max_connections: int,
     ) -> None:
-        self._idle, self._connect, self._in_use, self._read_loop = idle, connect, in_use, read_loop
+        self._idle = idle
+        self._connect = connect
+        self._in_use = in_use
+        self._read_loop = read_loop
         self._learn = learn
         self.opened = 0
         self._count = 0

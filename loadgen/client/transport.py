@@ -10,15 +10,13 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from loadgen.client.alarm_queue import AlarmQueue
 from loadgen.client.capture import TappedReader
-from loadgen.client.connect_errors import CannotConnect
-from loadgen.client.connector import Connector
+from loadgen.client.connector import CannotConnect, Connector
 from loadgen.client.idle_connections import IdleConnections
-from loadgen.client.limit_watch import LimitWatch
+from loadgen.client.pacer import AlarmQueue
 from loadgen.client.request_encoder import RequestEncoder
 from loadgen.client.spare_connections import SpareConnections
-from loadgen.client.timeouts import Timeouts
+from loadgen.client.timeouts import LimitWatch, Timeouts
 from loadgen.core.dialect_scan import DialectScanner
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
@@ -28,7 +26,7 @@ from loadgen.metrics.failures import Reachability, ReachabilityTracker
 from loadgen.util import machine
 from loadgen.util.clock import clock_for, now_ns
 from loadgen.util.source_address import SourceAddresses
-from loadgen.workload.departures import left_after
+from loadgen.workload.draws import left_after
 from loadgen.workload.target import Target
 
 if TYPE_CHECKING:
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
 CONNECTS_AT_ONCE = 64
 # A request that reached no server is handed on this much later: a closed loop must not retry a dead one at full speed.
 REFUSED_PAUSE_S = 0.1
-HEARD_NS = 250_000_000  # so fresh a sign of life is as good as the latest
+HEARD_NS = 250_000_000  # an answer this recent proves that the server lives; older ones need not be compared
 HELD_NS = 500_000_000  # a proxy accepts at once and closes only when it has found no server
 
 
@@ -66,14 +64,13 @@ class Transport:
         sources: SourceAddresses | None = None,
         max_connections: int | None = None,
     ) -> None:
-        self.target, self.timeouts = target, timeouts
-        # called once with every Record that was given to `send`, when it has its outcome
+        self.target = target
+        self.timeouts = timeouts
         self.on_end: Callable[[Record], None] = lambda record: None
         self._read_loop = read_loop or ReadLoop()
         self.hook = self._read_loop.hook
         self.opened = 0
         self._tracker = ReachabilityTracker()
-        # makes the bytes of its requests; another one may take its place at any time
         self.encoder = RequestEncoder(target)
         self._scanner = None if target.api.dialect is None else DialectScanner(target.api.dialect)
         self._idle = IdleConnections(self._close)
@@ -159,7 +156,7 @@ class Transport:
             record.reused = connection.requests > 0
             self._send_on(connection, record, request)
         else:
-            self._read_loop.loop_users += 1  # until the task has ended: the loop is to see to it at once
+            self._read_loop.loop_users += 1  # so that the read loop leaves the event loop its turns meanwhile
             task = asyncio.get_running_loop().create_task(self._send_late(record, request))
             self._late[task] = record
             task.add_done_callback(self._late_ended)
@@ -168,7 +165,8 @@ class Transport:
     def reachability(self, start_ns: int) -> Reachability:
         """Return whether the server still accepts connections, on a clock that started at `start_ns`."""
         at_ns = now_ns()
-        latest_ns, fresh_ns = 0, at_ns - HEARD_NS
+        latest_ns = 0
+        fresh_ns = at_ns - HEARD_NS
         for connection in self._active:
             record = connection.record
             held_ns = record.sent if at_ns - record.sent >= HELD_NS else 0
@@ -312,7 +310,7 @@ class Transport:
         self.on_end(record)
 
     def _close(self, connection: Connection) -> None:
-        """Close a connection, of whose end nobody is told."""
+        """Close a connection without a callback for its end."""
         connection.release()
         transport: asyncio.Transport = connection.transport
         if not connection.lost:

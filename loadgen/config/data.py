@@ -1,9 +1,12 @@
 """Settings of the data set: which prompts are sent."""
 
+import json
 from dataclasses import dataclass
 from typing import Literal
 
 from loadgen.config.option import DATA, option
+from loadgen.errors import BadInput
+from loadgen.util.number_format import parse_share
 
 Rule = Literal["vllm-0.11", "vllm-0.9", "guidellm-0.5", "benchmark-runner", "sglang"]
 FULL_LENGTH: tuple[Rule, ...] = ("guidellm-0.5", "benchmark-runner")  # rules of tools that ask the server to ignore EOS
@@ -18,6 +21,8 @@ FULL_ANSWERS = ("random", RANDOM_IMAGES)  # data sets whose answers have their f
 HUB = ("hf", "spec_bench", "speed_bench")  # data sets of the hub
 MULTI_TURN = "multi_turn"  # a data set of sessions for any --turns
 PREFIX_REPETITION = "prefix_repetition"  # a data set whose prompts, or sessions, begin with one of a few prefixes
+RANGE_RATIO = "--random-range-ratio"
+RANGE_RATIO_REMEDY = 'give a number from 0 to below 1, or {"input": r, "output": r}'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,3 +264,19 @@ class DataSettings:
     def keeps_trace_times(self) -> bool:
         """Whether requests are due at the times of a trace."""
         return self.dataset_name == TRACE and self.trace_times == "keep"
+
+
+def parse_ratios(text: str) -> tuple[float, float]:
+    """Parse `--random-range-ratio`, and return the ratios of prompts and answers.
+
+    Raises:
+        BadInput: It is neither a number nor an object with exactly `input` and `output`, or a ratio is not in [0, 1).
+    """
+    try:
+        values = json.loads(text) if text.lstrip().startswith("{") else {"input": text, "output": text}
+        ratios = {key: parse_share(str(ratio)) for key, ratio in values.items()}
+    except (ValueError, TypeError) as error:
+        raise BadInput(RANGE_RATIO, f"invalid ratio {text!r}", RANGE_RATIO_REMEDY) from error
+    if ratios.keys() != {"input", "output"} or not all(0 <= ratio < 1 for ratio in ratios.values()):
+        raise BadInput(RANGE_RATIO, f"{text} is not in range", RANGE_RATIO_REMEDY)
+    return ratios["input"], ratios["output"]

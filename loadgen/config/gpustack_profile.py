@@ -57,14 +57,27 @@ def named_in_errors(path: Path) -> Iterator[None]:
 
 
 def read(path: Path, name: str | None = None) -> dict[str, Any]:
-    """Read the fields of `RunSettings` that a profile sets."""
-    found = content(path, name)
+    """Read the fields of `RunSettings` that a profile sets.
+
+    Args:
+        path: The file.
+        name: The profile, where the file lists several.
+
+    Raises:
+        BadInput: The file cannot be read, is not a YAML mapping, has no such profile, or one with an unknown key or a
+            value out of range.
+    """
+    profile = content(path, name)
     with named_in_errors(path):
-        return fields(found)
+        return fields(profile)
 
 
 def content(path: Path, name: str | None = None) -> dict[str, Any]:
     """Read a profile as it is written.
+
+    Args:
+        path: The file.
+        name: The profile, where the file lists several.
 
     Raises:
         BadInput: The file cannot be read, is not a YAML mapping, or has no such profile.
@@ -72,16 +85,16 @@ def content(path: Path, name: str | None = None) -> dict[str, Any]:
     import yaml  # slow to import
 
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(str(path), f"cannot be read ({error})", "give a YAML file") from error
     except yaml.YAMLError as error:
         raise BadInput(str(path), f"is not YAML ({' '.join(str(error).split())})", REMEDY) from error
     with named_in_errors(path):
-        chosen = _chosen(found, name)
-    if not isinstance(chosen, dict):
+        profile = _chosen(document, name)
+    if not isinstance(profile, dict):
         raise BadInput(str(path), "is not a mapping", REMEDY)
-    return chosen
+    return profile
 
 
 def fields(profile: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,7 +106,7 @@ def fields(profile: Mapping[str, Any]) -> dict[str, Any]:
     if profile.get("auto_tune"):
         remedy = "use `loadgen benchmark-runner benchmark run --scenario`, or `loadgen search`"
         raise BadInput("auto_tune", "is a search, not a single run", remedy)
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name, value in profile.items():
         if name in IGNORED:
             continue
@@ -107,10 +120,10 @@ def fields(profile: Mapping[str, Any]) -> dict[str, Any]:
             value = math.inf
         if not key.holds(value):
             raise BadInput(name, f"invalid value {value!r}", f"give {key.expected}")
-        found[key.setting] = float(value) if name == "request_rate" else value
-    if "dataset_name" in found:
-        found["dataset_name"] = found["dataset_name"].lower()
-    return found
+        settings[key.setting] = float(value) if name == "request_rate" else value
+    if "dataset_name" in settings:
+        settings["dataset_name"] = settings["dataset_name"].lower()
+    return settings
 
 
 def _chosen(content: Any, name: str | None) -> Any:

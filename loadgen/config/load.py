@@ -1,4 +1,4 @@
-"""Settings of the load: arrivals, concurrency, seeds, connections, timeouts, and limits on the result."""
+"""Settings of the load: arrivals, concurrency, seeds, connections, timeouts, limits on the result, and prefix cache."""
 
 import math
 from dataclasses import dataclass
@@ -23,6 +23,9 @@ EXCLUDED = {
 }
 AxisName = Literal["rate", "concurrency"]
 AXES: tuple[AxisName, ...] = get_args(AxisName)  # their names, as what a sweep or search varies
+CacheProtocol = Literal["as-is", "cold", "salted", "warm"]
+AS_IS, COLD, SALTED, WARM = get_args(CacheProtocol)
+CACHE = "--cache"
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
@@ -181,3 +184,18 @@ class LoadSettings:
         if self.concurrency_profile is not None:
             return LoadProfile.parse(self.concurrency_profile, CONCURRENCY)
         return None
+
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
+class CacheSettings:
+    """Fields of the prefix cache."""
+
+    cache: CacheProtocol = option(
+        "as-is",
+        LOAD,
+        "state of the server's prefix cache when the clock starts; cold: emptied by the engine's own call; salted: no "
+        "prompt begins as in an earlier run; warm: each distinct prefix, or prompt, was sent once",
+    )
+    cache_block_size: int | None = option(
+        None, LOAD, "tokens of a block of the prefix cache (as the server's metrics say, or else 16)", metavar="TOKENS"
+    )

@@ -189,10 +189,10 @@ class LoadProfile:
 
 def _phases(text: str, quantity: Quantity) -> Iterator[Phase]:
     for word in text.split(","):
-        found = _PHASE.fullmatch(word.strip())
-        if found is None:
+        phase = _PHASE.fullmatch(word.strip())
+        if phase is None:
             raise BadInput(quantity.flag, f"invalid phase {word.strip()!r}", quantity.remedy)
-        first, change, last, period, length = found.groups()
+        first, change, last, period, length = phase.groups()
         if (change == "~") != (period is not None):
             problem = f"{word.strip()!r}: a wave has a period, and nothing else has one"
             name = quantity.name.upper()

@@ -1,7 +1,13 @@
-"""Options: fields of a settings dataclass that are also command-line flags."""
+"""Options: fields of a settings dataclass that are also command-line flags, with their types and ranges."""
 
-from dataclasses import field, fields
-from typing import Any
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import cache
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_seconds
@@ -18,6 +24,23 @@ GROUPS = {  # the topics of flags in their order, and what each is about
     SCALE: "processes and machines that share the requests",
     JUDGEMENT: "SLO, goodput, and what counts as a failure",
     OUTPUT: "what is printed, and the files that are written",
+}
+ABOVE_0 = math.ulp(0.0)  # the smallest number above 0
+BELOW_1, ABOVE_1 = math.nextafter(1.0, 0.0), math.nextafter(1.0, 2.0)
+FINITE = sys.float_info.max  # the largest number
+EXPECTED: dict[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    str: "a text",
+    tuple: "a tuple of texts",
+    NoneType: "None",
+}
+HOLDS: dict[Any, Callable[[Any], bool]] = {
+    int: lambda value: isinstance(value, Integral) and not isinstance(value, bool),
+    float: lambda value: isinstance(value, Real) and not isinstance(value, bool),
+    dict: lambda value: True,  # the JSON of a flag may be anything, which `validate` refuses
+    tuple: lambda value: isinstance(value, tuple | list) and all(isinstance(item, str) for item in value),
 }
 
 
@@ -56,17 +79,19 @@ def flag(name: str) -> str:
 
 def lists(settings: Any) -> tuple[str, ...]:
     """Return the names of the fields of an options dataclass, or of an instance, that hold a list in a text."""
-    return tuple(each.name for each in fields(settings) if each.metadata["listed"])
+    return tuple(field.name for field in fields(settings) if field.metadata["listed"])
 
 
 def times(settings: Any) -> tuple[str, ...]:
     """Return the names of the fields of an options dataclass, or of an instance, that hold seconds."""
-    return tuple(each.name for each in fields(settings) if each.metadata["metavar"] == "TIME" and each.type is not str)
+    return tuple(
+        field.name for field in fields(settings) if field.metadata["metavar"] == "TIME" and field.type is not str
+    )
 
 
 def shares(settings: Any) -> tuple[str, ...]:
     """Return the names of the fields of an options dataclass, or of an instance, that hold a share of 1."""
-    return tuple(each.name for each in fields(settings) if each.metadata["metavar"] == "SHARE")
+    return tuple(field.name for field in fields(settings) if field.metadata["metavar"] == "SHARE")
 
 
 def read_times(settings: Any) -> None:
@@ -81,3 +106,86 @@ def read_times(settings: Any) -> None:
                 object.__setattr__(settings, name, parse_seconds(value))
             except ValueError as error:
                 raise BadInput(flag(name), str(error), "give seconds, for example 30 or 30s") from error
+
+
+@cache
+def members(settings: type) -> dict[str, tuple[Any, ...]]:
+    """Return the types that each field may have, as declared: int and NoneType for `int | None`."""
+    hints = get_type_hints(settings).items()
+    return {name: get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,) for name, kind in hints}
+
+
+@cache
+def classes(settings: type) -> dict[str, tuple[Any, ...]]:
+    """Return the classes that the values of each field may have: of a choice str, of `dict[str, Any]` dict."""
+    classes_of_fields = {}
+    for name, kinds in members(settings).items():
+        origins = [str if get_origin(kind) is Literal else get_origin(kind) or kind for kind in kinds]
+        classes_of_fields[name] = tuple(dict.fromkeys(origins))
+    return classes_of_fields
+
+
+def choices(kinds: tuple[Any, ...]) -> list[str]:
+    """Return the values of a field that is a choice among texts, else nothing."""
+    literals = [kind for kind in kinds if get_origin(kind) is Literal]
+    return [choice for literal in literals for choice in get_args(literal)]
+
+
+def check_types(settings: Any) -> None:
+    """Check the type of each field of a settings dataclass. Choices and ranges are checked elsewhere.
+
+    Raises:
+        BadInput: A value has another type. Its field is the name of the field: no flag or file gives such a value.
+    """
+    for name, kinds in classes(settings.__class__).items():
+        value = getattr(settings, name)
+        if not any(HOLDS[kind](value) if kind in HOLDS else isinstance(value, kind) for kind in kinds):
+            expected = " or ".join(EXPECTED[kind] for kind in kinds)
+            raise BadInput(name, f"is a value of type {type(value).__name__}", f"give {expected}")
+
+
+def check_type(name: str, value: object, kind: type | UnionType, remedy: str) -> None:
+    """Check the type of an argument of a function.
+
+    Args:
+        name: The argument.
+        value: Its value.
+        kind: The types that it may have, protocols that can be checked at run time among them.
+        remedy: What to give.
+
+    Raises:
+        BadInput: It has another type.
+    """
+    if not isinstance(value, kind):
+        raise BadInput(name, f"is a value of type {type(value).__name__}", remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A range of numbers.
+
+    Attributes:
+        expected: The numbers, for people.
+        least: The lowest number.
+        most: The highest number.
+        besides: Another number that is allowed.
+    """
+
+    expected: str
+    least: float
+    most: float = math.inf
+    besides: float | None = None
+
+    def check(self, flag: str, value: Any) -> None:
+        """Check that the value of a flag is None, or a number of this range; NaN is in none."""
+        if value is not None and not (isinstance(value, Real) and self._holds(value)):
+            shown = f"{value:,.10g}" if isinstance(value, float) else value
+            raise BadInput(flag, f"{shown} is out of range", f"give {self.expected}")
+
+    def _holds(self, number: Any) -> bool:
+        return bool(self.least <= number <= self.most or number == self.besides)
+
+
+FROM_1 = Range("1 or more", 1)
+TOKENS = Range("1 token or more", 1)
+SHARE = Range("a number from 0 to 1", 0, 1)

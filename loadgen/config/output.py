@@ -102,7 +102,7 @@ class OutputSettings:
         return any(getattr(self, name) for name in SAVING)
 
 
-FILES = tuple(each.name for each in fields(OutputSettings) if each.metadata["file"])  # files that a run writes
+FILES = tuple(field.name for field in fields(OutputSettings) if field.metadata["file"])  # files that a run writes
 
 
 def parse_percentiles(text: str) -> list[float]:

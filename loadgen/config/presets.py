@@ -60,14 +60,21 @@ def names() -> tuple[str, ...]:
     return *PRESETS, *PROFILES
 
 
-def merge(name_or_file: str, own: Mapping[str, Any]) -> dict[str, Any]:
+def merge(name_or_file: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a preset or profile with the user's own, which override what they exclude, too.
+
+    Args:
+        name_or_file: As in `resolve`.
+        fields: The fields of `RunSettings` that the user sets.
 
     Raises:
         BadInput: As `resolve`.
     """
-    excluded = {name for load, names in EXCLUDED.items() if own.get(load) is not None for name in names}
-    return {name: value for name, value in resolve(name_or_file).items() if name not in excluded} | dict(own)
+    excluded: set[str] = set()
+    for load, names in EXCLUDED.items():
+        if fields.get(load) is not None:
+            excluded.update(names)
+    return {name: value for name, value in resolve(name_or_file).items() if name not in excluded} | dict(fields)
 
 
 def resolve(name_or_file: str) -> dict[str, Any]:
@@ -82,10 +89,10 @@ def resolve(name_or_file: str) -> dict[str, Any]:
     preset = PRESETS.get(PROFILES.get(name_or_file, name_or_file))
     if preset is not None:
         return dict(preset)
-    if found := profile_file(name_or_file):
+    if profile := profile_file(name_or_file):
         from loadgen.config import gpustack_profile
 
-        return gpustack(gpustack_profile.read(*found))
+        return gpustack(gpustack_profile.read(*profile))
     raise BadInput(FLAG, f"unknown preset or file {name_or_file!r}", f"choose one of: {', '.join(names())}")
 
 

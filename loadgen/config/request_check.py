@@ -3,15 +3,15 @@
 from dataclasses import fields
 from typing import Any
 
-from loadgen.config import lora, slo, stop_condition
+from loadgen.config import slo
 from loadgen.config.data import MULTI_TURN, RERANK
-from loadgen.config.disconnect import Disconnect
 from loadgen.config.option import SAMPLING, flag
 from loadgen.config.output import QUEUE_METRICS
-from loadgen.config.retry import Retry
+from loadgen.config.request_class import LORA_ASSIGNMENT, LORA_MODULES, parse_skew
 from loadgen.config.run_fields import RunFields
-from loadgen.config.stop_condition import StopCondition
+from loadgen.config.slo import StopCondition
 from loadgen.config.target import TargetSettings
+from loadgen.config.user_behavior import Disconnect, Retry
 from loadgen.errors import BadInput
 
 PROMPTS = {"messages", "prompt"}  # fields of a request body; an API may have further ones
@@ -23,40 +23,52 @@ SINGLE_ANSWER = {"n": 1, "best_of": 1, "use_beam_search": False}  # fields of a 
 
 
 def check(settings: RunFields) -> None:
-    """Check fields of a request body, adapters, who leaves and retries, and what answers in one piece cannot have."""
+    """Check fields of a request body, adapters, who leaves and retries, and what answers in one piece cannot have.
+
+    Raises:
+        BadInput: The first value that cannot be used.
+    """
     if not isinstance(settings.extra_body, dict | None):
         raise BadInput("--extra-body", "not a JSON object", "write for example '{\"min_tokens\": 10}'")
     check_fields("--extra-body", settings.extra_body or {}, disable_stream=settings.disable_stream)
     _check_lora(settings)
-    _check_users(settings)
+    if settings.disconnect is not None:
+        disconnect = Disconnect.parse(settings.disconnect)
+        if disconnect.tokens is not None and not settings.streams:
+            problem = f"tokens={disconnect.tokens}, where answers come in one piece"
+            raise BadInput("--disconnect", problem, "write a time: SHARE%@after=TIME")
+    if settings.retry is not None:
+        Retry.parse(settings.retry)
     if not settings.streams:
         _check_without_stream(settings)
     elif settings.random_batch_size > 1 or settings.dataset_name == RERANK:
-        name, problem = "--random-batch-size", "an answer of tokens is to one prompt"
+        remedy = "use --backend vllm-rerank, openai-embeddings or vllm-pooling"
         if settings.dataset_name == RERANK:
-            name, problem = "--dataset-name", f"{RERANK} needs an API that takes several texts"
-        raise BadInput(name, problem, "use --backend vllm-rerank, openai-embeddings or vllm-pooling")
+            raise BadInput("--dataset-name", f"{RERANK} needs an API that takes several texts", remedy)
+        raise BadInput("--random-batch-size", "an answer of tokens is to one prompt", remedy)
 
 
 def _check_without_stream(settings: RunFields) -> None:
     """Refuse what asks for times of tokens, where answers come in one piece; and for tokens, where they have none."""
-    reason, without = NO_TIMES, ["continuous_usage", "first_token_timeout"]
+    reason = NO_TIMES
+    excluded = ["continuous_usage", "first_token_timeout"]
     if not settings.generates:
-        sampling = [each.name for each in fields(TargetSettings) if each.metadata["group"] == SAMPLING]
+        sampling = [field.name for field in fields(TargetSettings) if field.metadata["group"] == SAMPLING]
         sampling.remove("ignore_eos")  # vLLM sends it where it is given
-        reason, without = NO_TOKENS, [*without, "disable_stream", "turns", *sampling]
-    for name in without:
+        reason = NO_TOKENS
+        excluded += ["disable_stream", "turns", *sampling]
+    for name in excluded:
         if getattr(settings, name) != getattr(RunFields, name):
             raise BadInput(flag(name), reason, "leave it out")
     if settings.dataset_name == MULTI_TURN and not settings.generates:
         raise BadInput("--dataset-name", f"{NO_TOKENS}, which {MULTI_TURN} repeats", "use random, jsonl or custom")
-    named = [("--goodput", metric) for metric in slo.parse_goodput(settings.goodput)]
-    named += [("--slo", limit.metric) for limit in (slo.parse(settings.slo) if settings.slo else ())]
+    metrics = [("--goodput", metric) for metric in slo.parse_goodput(settings.goodput)]
+    metrics += [("--slo", limit.metric) for limit in (slo.parse(settings.slo) if settings.slo else ())]
     conditions = StopCondition.parse(settings.stop_when) if settings.stop_when else ()
-    named += [(stop_condition.STOP_WHEN, condition.limit.metric) for condition in conditions]
+    metrics += [(slo.STOP_WHEN, condition.limit.metric) for condition in conditions]
     if settings.percentile_metrics != RunFields.percentile_metrics:
-        named += [("--percentile-metrics", metric) for metric in settings.percentile_metrics.split(",")]
-    for name, metric in named:
+        metrics += [("--percentile-metrics", metric) for metric in settings.percentile_metrics.split(",")]
+    for name, metric in metrics:
         if metric not in WITHOUT_TOKENS:
             raise BadInput(name, f"{metric} needs tokens: {reason}", "use e2el, the latency of the whole answer")
     if (form := (settings.extra_body or {}).get("encoding_format", "float")) not in JSON_ENCODINGS:
@@ -64,25 +76,15 @@ def _check_without_stream(settings: RunFields) -> None:
 
 
 def _check_lora(settings: RunFields) -> None:
-    lora.parse_skew(settings.lora_assignment)
+    parse_skew(settings.lora_assignment)
     if not settings.lora_modules:
         if settings.lora_assignment is not None:
-            raise BadInput(lora.FLAG, "given without adapters", f"give {lora.MODULES}, or leave it out")
+            raise BadInput(LORA_ASSIGNMENT, "given without adapters", f"give {LORA_MODULES}, or leave it out")
         return
     if not all(settings.lora_modules):
-        raise BadInput(lora.MODULES, "a name is empty", "give the names that the server lists in /v1/models")
+        raise BadInput(LORA_MODULES, "a name is empty", "give the names that the server lists in /v1/models")
     if len(set(settings.lora_modules)) < len(settings.lora_modules):
-        raise BadInput(lora.MODULES, "a name is given twice", "give each once; --class gives one a larger share")
-
-
-def _check_users(settings: RunFields) -> None:
-    if settings.disconnect is not None:
-        leaves = Disconnect.parse(settings.disconnect)
-        if leaves.tokens is not None and not settings.streams:
-            problem = f"tokens={leaves.tokens}, where answers come in one piece"
-            raise BadInput("--disconnect", problem, "write a time: SHARE%@after=TIME")
-    if settings.retry is not None:
-        Retry.parse(settings.retry)
+        raise BadInput(LORA_MODULES, "a name is given twice", "give each once; --class gives one a larger share")
 
 
 def check_fields(where: str, body: dict[str, Any], *, disable_stream: bool) -> None:

@@ -1,4 +1,10 @@
-"""`RequestClass`: a part of the requests of a run with a share, a priority, prompts or limits of its own."""
+"""`RequestClass`: a part of the requests of a run with a share, a priority, prompts or limits of its own.
+
+It is written as NAME:KEY=VALUE,KEY=VALUE, such as `chat:share=0.8,priority=0,random_input_len=200`. A part without
+`KEY=` belongs to the value before it, or is another header. A key with several values is repeated.
+
+LoRA adapters are classes, too: `--lora-assignment` says how requests are shared among them.
+"""
 
 import contextlib
 import math
@@ -7,24 +13,31 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from loadgen.config import class_text, lora, slo
-from loadgen.config.class_text import CLASS
+from loadgen.config import slo
 from loadgen.config.data import DataSettings
-from loadgen.config.field_types import classes
 from loadgen.config.load_profile import MAX_RATE
-from loadgen.config.option import times
+from loadgen.config.option import classes, times
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_number, parse_seconds, parse_share
+from loadgen.util.redaction import HEADER_NAME, MARK, header_name
 
+CLASS = "--class"
+FORM = "write NAME:KEY=VALUE,KEY=VALUE, such as chat:share=0.8,priority=0,random_input_len=200"
+ALIASES = {"headers": "header", "dataset": "dataset_name"}
+LORA_ASSIGNMENT, LORA_MODULES = "--lora-assignment", "--lora-modules"
+RANDOM, IN_TURN, SKEWED = "random", "round-robin", "skewed"
+LORA_REMEDY = f"write {RANDOM}, {IN_TURN}, or {SKEWED}:ALPHA with ALPHA above 1"
 MAX_CLASSES = 255
 MAX_PRIORITY = 999_999_999
 OWN_KEYS = ("share", "rate", "priority", "model", "header", "slo", "goodput")
 _OF_RUN = {"workload", "random_batch_size", "no_reranker", "no_oversample"}  # fields that a class cannot have
-DATA_KEYS = tuple(each.name for each in fields(DataSettings) if each.name not in _OF_RUN)
+DATA_KEYS = tuple(field.name for field in fields(DataSettings) if field.name not in _OF_RUN)
 KEYS = (*OWN_KEYS, *DATA_KEYS)
 _SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _TOLERANCE = 1e-6  # of the sum of shares
-
+_NAME = re.compile(r"[\w.@/+-]{1,64}")
+_HEADER = re.compile(rf"\s*{HEADER_NAME.pattern}=")  # with a capital letter: else it is a key
+_PAIR = re.compile(r"\s*([a-z][a-z_-]*)\s*=(.*)", re.DOTALL)
 Values = dict[str, list[str]]  # the values of each key of a class, at least one each
 
 
@@ -69,24 +82,24 @@ class RequestClass:
             raise BadInput(CLASS, f"{self.name}: {error.field}: {error.problem}", error.remedy) from error
 
     @classmethod
-    def each(cls, texts: tuple[str, ...]) -> tuple[Self, ...]:
+    def parse(cls, texts: tuple[str, ...]) -> tuple[Self, ...]:
         """Read the classes of a run.
 
         Raises:
-            BadInput: One cannot be read, or they do not fit together.
+            BadInput: A class cannot be read, or the classes do not fit together.
         """
         if len(texts) > MAX_CLASSES:
             raise BadInput(CLASS, f"{len(texts)} classes are too many", f"give at most {MAX_CLASSES}")
-        found = {class_text.name_of(text): _values(text) for text in texts}
-        if len(found) < len(texts):
+        values = {class_name(text): _values(text) for text in texts}
+        if len(values) < len(texts):
             raise BadInput(CLASS, "two classes have the same name", "give each a name of its own")
-        made = [cls._of(name, share, found[name]) for name, share in _shares(found).items()]
-        for one in made:
-            with one.named_in_errors():
-                slo.parse_goodput(one.changes.get("goodput", ()))
-                if one.slo is not None:
-                    slo.parse(one.slo)
-        return tuple(made)
+        classes = [cls._of(name, share, values[name]) for name, share in _shares(values).items()]
+        for request_class in classes:
+            with request_class.named_in_errors():
+                slo.parse_goodput(request_class.changes.get("goodput", ()))
+                if request_class.slo is not None:
+                    slo.parse(request_class.slo)
+        return tuple(classes)
 
     @classmethod
     def _of(cls, name: str, share: float, values: Values) -> Self:
@@ -96,15 +109,24 @@ class RequestClass:
         if "goodput" in values:
             changes["goodput"] = tuple(values["goodput"])
         header = tuple(values.get("header", ()))
-        if any(each.partition("=")[2].startswith("@") for each in header):
+        if any(line.partition("=")[2].startswith("@") for line in header):
             problem = f"{name}: a header of a class is not read from a file"
             raise BadInput(CLASS, problem, "write its value, or give --header for all requests")
+        priority = None
+        if "priority" in values:
+            text = values["priority"][0]
+            if not re.fullmatch("[+-]?[0-9]{1,18}", text, re.ASCII) or abs(int(text)) > MAX_PRIORITY:
+                remedy = (
+                    f"give a whole number from -{MAX_PRIORITY:,} to {MAX_PRIORITY:,}; a lower one is served earlier"
+                )
+                raise BadInput(CLASS, f"{name}: invalid priority {text!r}", remedy)
+            priority = int(text)
         return cls(
             name,
             share,
             _number(name, "rate", values) if "rate" in values else None,
             values["model"][0] if "model" in values else None,
-            _priority(name, values["priority"][0]) if "priority" in values else None,
+            priority,
             header,
             changes,
         )
@@ -122,11 +144,30 @@ def classes_of(texts: tuple[str, ...], adapters: tuple[str, ...], assignment: st
         BadInput: A class or the assignment is invalid.
     """
     if texts:
-        return RequestClass.each(texts)
-    skew = lora.parse_skew(assignment) or 1.0
+        return RequestClass.parse(texts)
+    skew = parse_skew(assignment) or 1.0
     weights = [skew**-place for place in range(len(adapters))]
     pairs = zip(adapters, weights, strict=True)
     return tuple(RequestClass(name, weight / sum(weights), model=name) for name, weight in pairs)
+
+
+def parse_skew(assignment: str | None) -> float | None:
+    """Return how many times as many requests an adapter gets on average as the next one; None: each in turn.
+
+    Args:
+        assignment: The text; None: random.
+
+    Raises:
+        BadInput: The text is not an assignment.
+    """
+    if assignment == IN_TURN:
+        return None
+    if assignment in (None, RANDOM):
+        return 1.0
+    name, _, alpha = assignment.partition(":")
+    if name != SKEWED or not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?", alpha, re.ASCII) or float(alpha) <= 1:
+        raise BadInput(LORA_ASSIGNMENT, f"invalid assignment {assignment!r}", LORA_REMEDY)
+    return float(alpha)
 
 
 def total_rate(texts: tuple[str, ...]) -> float | None:
@@ -135,7 +176,7 @@ def total_rate(texts: tuple[str, ...]) -> float | None:
     Raises:
         BadInput: A class is invalid.
     """
-    rates = [one.rate_rps for one in RequestClass.each(texts) if one.rate_rps is not None]
+    rates = [item.rate_rps for item in RequestClass.parse(texts) if item.rate_rps is not None]
     return sum(rates) if rates else None
 
 
@@ -155,9 +196,60 @@ def rates_named_in_errors(texts: tuple[str, ...], rate_rps: float) -> Iterator[N
         raise BadInput(CLASS, f"the rates of the classes together: {error.problem}", error.remedy) from error
 
 
+def class_name(text: str) -> str:
+    """Return the name of a class.
+
+    Raises:
+        BadInput: It has none, or one with other characters.
+    """
+    name, colon, _ = text.partition(":")
+    if not colon or not _NAME.fullmatch(name.strip()):
+        shown = re.split("[:=]", text)[0]  # the rest may be a secret
+        raise BadInput(CLASS, f"{shown!r} is not a name of letters and digits before a colon", FORM)
+    return name.strip()
+
+
+def class_pairs(text: str) -> list[tuple[str, str]]:
+    """Return the keys and values of a class, in their order.
+
+    Raises:
+        BadInput: The first part has no key.
+    """
+    name, _, rest = text.partition(":")
+    pairs: list[tuple[str, str]] = []
+    for part in rest.split(",") if rest.strip() else ():
+        if pair := _PAIR.fullmatch(part):
+            pairs.append((_key(pair[1]), pair[2].strip()))
+        elif pairs and pairs[-1][0] == "header" and _HEADER.match(part):
+            pairs.append(("header", part.strip()))
+        elif pairs:
+            key, value = pairs.pop()
+            pairs.append((key, f"{value},{part}"))
+        else:
+            raise BadInput(CLASS, f"{name}: {part.partition('=')[0].strip()!r} does not begin with KEY=", FORM)
+    return pairs
+
+
+def class_texts(classes: Mapping[Any, Any]) -> tuple[str, ...]:
+    """Write classes that a file or a program gives as mappings of keys by name.
+
+    Raises:
+        BadInput: A class is no mapping, or a value of one cannot be written.
+    """
+    return tuple(_text(str(name), keys) for name, keys in classes.items())
+
+
+def redacted_class(text: str) -> str:
+    """Return a class without the values of its headers."""
+    return _written(
+        text.partition(":")[0],
+        [(key, f"{header_name(value)}={MARK}" if key == "header" else value) for key, value in class_pairs(text)],
+    )
+
+
 def _values(text: str) -> Values:
-    name, values = class_text.name_of(text), Values()
-    for key, value in class_text.pairs(text):
+    name, values = class_name(text), Values()
+    for key, value in class_pairs(text):
         if key not in KEYS:
             raise BadInput(CLASS, f"{name}: unknown key {key!r}", _known_keys(key, after_header="header" in values))
         if not value:
@@ -172,28 +264,28 @@ def _values(text: str) -> Values:
 def _known_keys(key: str, *, after_header: bool) -> str:
     import difflib  # not before: it is slow to import
 
-    if near := difflib.get_close_matches(key, (*KEYS, *class_text.ALIASES), 1):
+    if near := difflib.get_close_matches(key, (*KEYS, *ALIASES), 1):
         return f"did you mean {near[0]}?"
     if after_header:
         return "write header= before each header"
     return f"choose from {', '.join(OWN_KEYS)}, and flags of the data set such as random_input_len"
 
 
-def _shares(found: dict[str, Values]) -> dict[str, float]:
+def _shares(classes: dict[str, Values]) -> dict[str, float]:
     """Return the share of each class: as given, by their rates, or the same for all."""
-    kinds = {kind for values in found.values() for kind in ("share", "rate") if kind in values}
+    kinds = {kind for kind in ("share", "rate") if any(kind in values for values in classes.values())}
     if not kinds:
-        return dict.fromkeys(found, 1 / len(found)) if found else {}
-    if both := next((name for name, values in found.items() if {"share", "rate"} <= values.keys()), None):
+        return dict.fromkeys(classes, 1 / len(classes)) if classes else {}
+    if both := next((name for name, values in classes.items() if {"share", "rate"} <= values.keys()), None):
         raise BadInput(CLASS, f"{both}: has a share and a rate", "give one of the two")
     if len(kinds) > 1:
         raise BadInput(CLASS, "some classes have a share, and some a rate", "give each a share, or each a rate")
     (kind,) = kinds
-    for name, values in found.items():
+    for name, values in classes.items():
         if kind not in values:
             remedy = "add share=" if kind == "share" else "add rate=, or give each a share"
             raise BadInput(CLASS, f"{name}: has no {kind}, which the other classes have", remedy)
-    numbers = {name: _number(name, kind, values) for name, values in found.items()}
+    numbers = {name: _number(name, kind, values) for name, values in classes.items()}
     total = sum(numbers.values())
     if kind == "share" and abs(total - 1) > _TOLERANCE:
         raise BadInput(CLASS, f"the shares add up to {total:.10g}", "let them add up to 1")
@@ -208,16 +300,9 @@ def _number(name: str, key: str, values: Values) -> float:
     except ValueError:
         number = math.nan
     if not 0 < number <= most:
-        wanted = "a share above 0 and up to 1" if key == "share" else f"requests/s, above 0 and up to {MAX_RATE:,.0f}"
-        raise BadInput(CLASS, f"{name}: invalid {key} {text!r}", f"give {wanted}")
+        bounds = "a share above 0 and up to 1" if key == "share" else f"requests/s, above 0 and up to {MAX_RATE:,.0f}"
+        raise BadInput(CLASS, f"{name}: invalid {key} {text!r}", f"give {bounds}")
     return number
-
-
-def _priority(name: str, text: str) -> int:
-    if not re.fullmatch("[+-]?[0-9]{1,18}", text, re.ASCII) or abs(int(text)) > MAX_PRIORITY:
-        remedy = f"give a whole number from -{MAX_PRIORITY:,} to {MAX_PRIORITY:,}; a lower one is served earlier"
-        raise BadInput(CLASS, f"{name}: invalid priority {text!r}", remedy)
-    return int(text)
 
 
 def _typed(name: str, key: str, values: list[str]) -> Any:
@@ -237,3 +322,27 @@ def _typed(name: str, key: str, values: list[str]) -> Any:
         expected = "true or false" if bool in kinds else "a number"
         raise BadInput(CLASS, f"{name}: invalid {key} {text!r}", f"give {expected}")
     return text
+
+
+def _text(name: str, keys: Any) -> str:
+    if not isinstance(keys, Mapping):
+        raise BadInput(CLASS, f"{name}: expected keys with values, such as share: 0.8", "write them below the name")
+    several = {key: value if isinstance(value, list | tuple) else (value,) for key, value in keys.items()}
+    pairs = []
+    for key, values in several.items():
+        pairs += [
+            (_key(key), str(value).lower() if isinstance(value, bool) else str(value).strip()) for value in values
+        ]
+    text = _written(name, pairs)
+    if class_pairs(text) != pairs:
+        raise BadInput(CLASS, f"{name}: a value has a comma before a word and =", "write it without the comma")
+    return text
+
+
+def _key(key: Any) -> str:
+    name = str(key).replace("-", "_")
+    return ALIASES.get(name, name)
+
+
+def _written(name: str, pairs: list[tuple[str, str]]) -> str:
+    return f"{name}:" + ",".join(f"{key}={value}" for key, value in pairs)

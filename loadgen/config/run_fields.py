@@ -1,14 +1,34 @@
-"""`RunFields`: all fields of a run."""
+"""`RunFields`: all fields of a run, and how errors name them in a program."""
 
-from dataclasses import dataclass
+import contextlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 
-from loadgen.config.cache import CacheSettings
 from loadgen.config.data import DataSettings
-from loadgen.config.load import LoadSettings
+from loadgen.config.load import CacheSettings, LoadSettings
+from loadgen.config.option import SCALE, flag, option
 from loadgen.config.output import OutputSettings
-from loadgen.config.scale import ScaleSettings
-from loadgen.config.server_calls import ServerCallSettings
-from loadgen.config.target import TargetSettings
+from loadgen.config.target import ServerCallSettings, TargetSettings
+from loadgen.errors import BadInput, LoadgenError
+
+_FLAG = re.compile(r"--[a-z][a-z0-9-]*[a-z0-9]")
+
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
+class ScaleSettings:
+    """Fields of the scale. By default one process measures, or in the library the running event loop."""
+
+    workers: int | str = option(
+        1,
+        SCALE,
+        "processes on each machine that share the requests; auto depends on its cores",
+        metavar="N|auto",
+    )
+    ray: str | None = option(
+        None, SCALE, "measure from a Ray cluster: HOST:PORT of its head, or auto", metavar="auto|HOST:PORT"
+    )
+    ray_nodes: int | None = option(None, SCALE, "number of machines of the cluster to use (all)", metavar="N")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)  # a part of RunSettings
@@ -29,3 +49,25 @@ class RunFields(
 
     def __post_init__(self) -> None:
         """Do nothing; `RunSettings` converts and checks its values here."""
+
+
+@contextlib.contextmanager
+def python_names(*arguments: str) -> Iterator[None]:
+    """Rename flags in the errors of the block: `--request-rate` becomes `request_rate`.
+
+    Args:
+        arguments: Names of arguments of the caller that are flags of a command, beside the fields of `RunSettings`.
+    """
+    try:
+        yield
+    except LoadgenError as error:
+        names = {flag(name): name for name in (*arguments, *(field.name for field in fields(RunFields)))}
+        names |= {alias: field.name for field in fields(RunFields) if (alias := field.metadata["alias"])}
+
+        def renamed(text: str) -> str:
+            return _FLAG.sub(lambda match: names.get(match[0], match[0]), text)
+
+        error.args = tuple(renamed(part) if isinstance(part, str) else part for part in error.args)
+        if isinstance(error, BadInput):
+            error.field, error.problem, error.remedy = map(renamed, (error.field, error.problem, error.remedy))
+        raise

@@ -8,9 +8,8 @@ from types import NoneType
 from typing import Any
 
 from loadgen.config.data import FULL_ANSWERS
-from loadgen.config.field_types import EXPECTED, choices, classes, members
 from loadgen.config.load import SWEPT
-from loadgen.config.option import flag, lists, shares, times
+from loadgen.config.option import EXPECTED, choices, classes, flag, lists, members, shares, times
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_number, parse_seconds, parse_share
@@ -21,44 +20,44 @@ IN_FILES: dict[Any, str] = EXPECTED | {bool: "true or false", tuple: "a list of 
 TRUE_WORDS = {"yes": True, "on": True, "no": False, "off": False}  # of YAML 1.1
 
 
-def fields(found: Mapping[Any, Any]) -> dict[str, Any]:
+def fields(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     """Convert a mapping from a file to fields of `RunSettings`, with their types.
 
     Args:
-        found: Names, with dashes or underscores, and values.
+        mapping: Names, with dashes or underscores, and values.
+
+    Returns:
+        Values by the names of their fields.
 
     Raises:
         BadInput: A key is unknown, or a value has the wrong type; its field is the key.
     """
-    read: dict[str, Any] = {}
-    for key, value in found.items():
-        if (name := _field(key)) in read:
+    values: dict[str, Any] = {}
+    for key, value in mapping.items():
+        if (name := _field(key)) in values:
             raise BadInput(str(key), "is given twice, with another spelling", "give it once")
-        read[name] = _one_or_several(name, value)
-    return read
+        if name in SWEPT and isinstance(value, list) and value:
+            several = tuple(_typed(name, item) for item in value)
+            values[name] = several if len(several) > 1 else several[0]
+        else:
+            values[name] = _typed(name, value)
+    return values
 
 
 def _field(key: Any) -> str:
-    known = [field.name for field in dataclasses.fields(RunSettings)]
+    names = [field.name for field in dataclasses.fields(RunSettings)]
     name = str(key).replace("-", "_").removeprefix("__")
     aliases = {field.metadata["alias"]: field.name for field in dataclasses.fields(RunSettings)}
     name = aliases.get(flag(name), name)
-    if name not in known:
+    if name not in names:
         import difflib  # not before: it is slow to import
 
         remedy = "see `loadgen run --help-all` for the names"
-        for near in difflib.get_close_matches(name, known, 1):
+        for near in difflib.get_close_matches(name, names, 1):
             meant = near.replace("_", "-") if "-" in str(key) else near
             remedy = f"did you mean {meant!r}?"
         raise BadInput(str(key), "unknown setting", remedy)
     return name
-
-
-def _one_or_several(name: str, value: Any) -> Any:
-    if name in SWEPT and isinstance(value, list) and value:
-        several = tuple(_typed(name, each) for each in value)
-        return several if len(several) > 1 else several[0]
-    return _typed(name, value)
 
 
 def _typed(name: str, value: Any) -> Any:
@@ -83,20 +82,22 @@ def _typed(name: str, value: Any) -> Any:
     try:
         return msgspec.convert(_texts(value, kinds), kind, strict=False)
     except msgspec.ValidationError as error:
-        known = choices(members(RunSettings)[name])
-        expected = f"one of {', '.join(known)}" if known else " or ".join(filter(None, map(IN_FILES.get, kinds)))
+        allowed = choices(members(RunSettings)[name])
+        expected = f"one of {', '.join(allowed)}" if allowed else " or ".join(filter(None, map(IN_FILES.get, kinds)))
         raise BadInput(name, f"{shown}expected {expected}", REMEDY) from error
 
 
 def _texts(value: Any, kinds: tuple[Any, ...]) -> Any:
-    """Convert numbers to text where a field takes text, and a text to a list of one where it takes a list of texts."""
-    # A file may hold 3 for "3".
+    """Convert numbers to text where a field takes text, and a text to a list of one where it takes a list of texts.
+
+    A file may hold 3 for "3".
+    """
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and str in kinds and not {int, float} & set(kinds):
         return str(value)
     if tuple in kinds:
         if isinstance(value, list | tuple):
-            return [_texts(each, (str,)) for each in value]
+            return [_texts(item, (str,)) for item in value]
         return [value] if isinstance(value, str) and str not in kinds else value
     return value
 
@@ -133,10 +134,10 @@ def explicit(settings: RunSettings) -> dict[str, Any]:
     }
 
 
-def differences(one: RunSettings, other: RunSettings) -> dict[str, Any]:
-    """Return the fields in which `other` differs from `one`, with the values of `other`."""
-    each = (field.name for field in dataclasses.fields(RunSettings))
-    return {name: getattr(other, name) for name in each if getattr(other, name) != getattr(one, name)}
+def differences(settings: RunSettings, other: RunSettings) -> dict[str, Any]:
+    """Return the fields in which `other` differs from `settings`, with the values of `other`."""
+    names = (field.name for field in dataclasses.fields(RunSettings))
+    return {name: getattr(other, name) for name in names if getattr(other, name) != getattr(settings, name)}
 
 
 def _flag(name: str, value: Any) -> list[str]:

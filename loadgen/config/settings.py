@@ -6,15 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from loadgen.config import class_text, classes_check, validate
+from loadgen.config import load_check, validate
 from loadgen.config.data import FULL_ANSWERS, FULL_LENGTH
-from loadgen.config.field_types import check_type, check_types
 from loadgen.config.load import SeedPurpose
 from loadgen.config.load_profile import CONCURRENCY, LoadProfile
-from loadgen.config.option import read_times
-from loadgen.config.python_names import python_names
-from loadgen.config.request_class import RequestClass, classes_of, rates_named_in_errors, total_rate
-from loadgen.config.run_fields import RunFields
+from loadgen.config.option import check_type, check_types, read_times
+from loadgen.config.request_class import (
+    RequestClass,
+    class_texts,
+    classes_of,
+    rates_named_in_errors,
+    redacted_class,
+    total_rate,
+)
+from loadgen.config.run_fields import RunFields, python_names
 from loadgen.errors import BadInput
 from loadgen.util.redaction import MARK, header_name, redact_flags, redact_user
 
@@ -38,19 +43,19 @@ def _with_fields_of(
     return lambda method: method
 
 
-def _check_names(given: dict[str, Any]) -> None:
+def _check_names(arguments: dict[str, Any]) -> None:
     """Check that arguments are fields.
 
     Raises:
-        BadInput: One is not.
+        BadInput: An argument is no field.
     """
-    known = [field.name for field in dataclasses.fields(RunFields)]
-    for name in given.keys() - set(known):
+    names = [field.name for field in dataclasses.fields(RunFields)]
+    for name in arguments.keys() - set(names):
         if name in COMMAND_ALONE:
             raise BadInput(name, "is for the command alone", COMMAND_ALONE[name])
         import difflib  # not before: it is slow to import
 
-        near = [field for field in known if name in field] or difflib.get_close_matches(name, known, 1)
+        near = [field for field in names if name in field] or difflib.get_close_matches(name, names, 1)
         remedy = f"did you mean {near[0]}?" if near else "write a flag of `loadgen run`, with _ for -"
         raise BadInput(name, "is not a field of RunSettings", remedy)
 
@@ -67,9 +72,9 @@ class RunSettings(RunFields):
     """
 
     @_with_fields_of(RunFields)
-    def __init__(self, **given: Any) -> None:
-        _check_names(given)
-        super().__init__(**given)
+    def __init__(self, **fields: Any) -> None:
+        _check_names(fields)
+        super().__init__(**fields)
 
     def __post_init__(self) -> None:
         if isinstance(self.base_url, list | tuple):
@@ -77,17 +82,17 @@ class RunSettings(RunFields):
             urls = tuple(self.base_url)
             object.__setattr__(self, "base_url", urls[0] if len(urls) == 1 else urls)
         if isinstance(self.classes, dict):  # as a file or a program may give them
-            object.__setattr__(self, "classes", class_text.texts_of(self.classes))
+            object.__setattr__(self, "classes", class_texts(self.classes))
         with python_names():  # flags and files are read before, with errors of their own
             read_times(self)
         check_types(self)
         if self.classes and math.isinf(self.request_rate) and (rate := total_rate(self.classes)) is not None:
             object.__setattr__(self, "request_rate", rate)
         if self.max_concurrency is None:
-            most = self.users
-            if most is None and self.concurrency_profile is not None:
-                most = int(LoadProfile.parse(self.concurrency_profile, CONCURRENCY).highest)
-            object.__setattr__(self, "max_concurrency", most)
+            cap = self.users
+            if cap is None and self.concurrency_profile is not None:
+                cap = int(LoadProfile.parse(self.concurrency_profile, CONCURRENCY).highest)
+            object.__setattr__(self, "max_concurrency", cap)
 
     @classmethod
     def of_workload(cls, name: str) -> "RunSettings":
@@ -134,15 +139,14 @@ class RunSettings(RunFields):
         """
         return classes_of(self.classes, self.lora_modules, self.lora_assignment)
 
-    def of_class(self, one: RequestClass) -> "RunSettings":
-        """Return the settings of the requests of one class alone."""
-        changes = {"slo": None} | dict(one.changes)
-        if one.priority is not None:
-            changes["extra_body"] = (self.extra_body or {}) | {"priority": one.priority}
-        alone = self.replace(
-            classes=(), lora_modules=(), lora_assignment=None, header=(*self.header, *one.header), **changes
-        )
-        return alone.implied()
+    def of_class(self, request_class: RequestClass) -> "RunSettings":
+        """Return the settings of the requests of a class alone."""
+        changes = {"slo": None} | dict(request_class.changes)
+        if request_class.priority is not None:
+            changes["extra_body"] = (self.extra_body or {}) | {"priority": request_class.priority}
+        header = (*self.header, *request_class.header)
+        settings = self.replace(classes=(), lora_modules=(), lora_assignment=None, header=header, **changes)
+        return settings.implied()
 
     def implied(self) -> "RunSettings":
         """Return a copy with what is implied of `ignore_eos`, unless it is given, `percentile_metrics` and `duration`.
@@ -158,7 +162,9 @@ class RunSettings(RunFields):
             if self.rate_profile is None:
                 return timed.replace(concurrency_profile=str(profile)).implied()
             return timed.replace(rate_profile=str(profile)).implied()
-        if not self.generates or any({"dataset_name", "dataset_rule"} & {*one.data} for one in self.request_classes):
+        if not self.generates or any(
+            {"dataset_name", "dataset_rule"} & {*request_class.data} for request_class in self.request_classes
+        ):
             return self  # what each class asks is implied by its own data set
         full = self.dataset_rule in FULL_LENGTH if self.dataset_rule else self.dataset_name in FULL_ANSWERS
         return self.replace(ignore_eos=full) if self.ignore_eos is None else self
@@ -171,11 +177,11 @@ class RunSettings(RunFields):
         """
         with rates_named_in_errors(self.classes, self.request_rate):
             validate.check(self)
-        each = [(one, self.of_class(one)) for one in self.request_classes]
-        for one, alone in each if self.classes else ():
-            with one.named_in_errors():
-                validate.check(alone)
-        classes_check.check_data(self, each)
+        classes = [(request_class, self.of_class(request_class)) for request_class in self.request_classes]
+        for request_class, settings in classes if self.classes else ():
+            with request_class.named_in_errors():
+                validate.check(settings)
+        load_check.check_class_data(self, classes)
         return self
 
     def check_data(self) -> None:
@@ -202,7 +208,7 @@ def public(settings: RunSettings) -> dict[str, Any]:
         if isinstance(value, float) and not math.isfinite(value):
             value = str(value)
         values[name] = list(value) if isinstance(value, tuple) else value
-    values["classes"] = list(map(class_text.redacted, settings.classes))
+    values["classes"] = list(map(redacted_class, settings.classes))
     values["api_key"] = MARK if settings.api_key else None
     values["header"] = [f"{header_name(header)}={MARK}" for header in settings.header]
     values["engine_arg"] = [redact_flags(word) for word in settings.engine_arg]
@@ -224,8 +230,8 @@ def is_closed_loop(settings: RunSettings) -> bool:
 
 def seed_of(settings: RunSettings, purpose: SeedPurpose) -> int:
     """Return the seed of one purpose: its own seed if given, else the seed of the run."""
-    own: int | None = getattr(settings, f"seed_{purpose}")
-    return settings.seed if own is None else own
+    seed: int | None = getattr(settings, f"seed_{purpose}")
+    return settings.seed if seed is None else seed
 
 
 def is_bounded_by_time(settings: RunSettings) -> bool:

@@ -5,20 +5,31 @@ where an event brings several tokens, the gaps of `itl` are equal parts of the o
 
 A failed request misses every limit: `ttft_p99<500ms` means that 99 % of all requests have a TTFT below 500 ms. Means,
 and percentiles of gaps, are over successful requests only; if an SLO has no other limit, DEFAULT_LIMIT is added.
+
+A `StopCondition`, such as `ttft_p99>2s over 10s`, is a limit of this grammar that ends a run when it is not met.
 """
 
 import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
+from loadgen.config.run_fields import RunFields
 from loadgen.errors import BadInput
+from loadgen.util.number_format import duration, parse_seconds, plural
 
 LATENCY_METRICS = ("ttft", "ttfo", "tpot", "itl", "icl", "e2el")
 GAPS = ("itl", "icl")  # latencies with many values per request
 RATES = ("error_rate",)
 DEFAULT_LIMIT = "error_rate<1%"  # added where no other limit counts failed requests
 STATISTICS = "p50, p90, p99, p99.9, ..., mean, median, max"
+STOP_WHEN = "--stop-when"
+ERRORS = "errors"
+STOP_WHEN_REMEDY = (
+    'write for example "ttft_p99>2s over 10s", "error_rate>5%" or "errors>100", with the metrics of --slo'
+)
+MIN_ENDED = 30  # requests, before their error rate is judged
 _UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "": 1.0}
 _SHARES = {"%": 0.01, "": 1.0}
 _LIMIT = re.compile(r"\s*([a-z0-9]+)_(\w[\w.]*)\s*(<=?)\s*([0-9.]+)\s*([a-z%]*)\s*")
@@ -26,11 +37,12 @@ _BARE_METRIC = re.compile(r"([a-z0-9]+)\s*(<.*)")
 _STATISTIC = re.compile(r"p\d{1,2}(\.\d+)?|mean|median|max")
 _BARE = {False: "ms", True: "a share"}
 _EXAMPLE = 'write for example "ttft_p99<500ms,tpot_mean<50ms,error_rate<1%"'
+_CONDITION = re.compile(r"\s*([a-z0-9]+_?[\w.]*)\s*(>=?)\s*([^\s>=]+)(?:\s+over\s+(\S+))?\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One limit of an SLO.
+    """A limit of an SLO.
 
     Attributes:
         text: The limit as it was written.
@@ -98,64 +110,23 @@ def required_limits(text: str) -> list[Limit]:
     return limits + parse(DEFAULT_LIMIT) if all(limit.of_survivors for limit in limits) else limits
 
 
-def _limit(text: str) -> Limit:
-    match = _LIMIT.fullmatch(text)
-    if match is None:
-        bare = _BARE_METRIC.fullmatch(text)
-        if bare is None:
-            raise BadInput("--slo", f"invalid limit {text!r}", _EXAMPLE)
-        if bare[1] in LATENCY_METRICS:
-            raise BadInput("--slo", f"{text!r} has no statistic", f"write for example {bare[1]}_p99{bare[2]}")
-        raise _unknown_metric(text)
-    metric, statistic, sign, number, unit = match.groups()
-    is_rate = f"{metric}_{statistic}" in RATES
-    units = _SHARES if is_rate else _UNITS
-    if not is_rate and metric not in LATENCY_METRICS:
-        raise _unknown_metric(text)
-    if not is_rate and not _STATISTIC.fullmatch(statistic):
-        raise BadInput("--slo", f"unknown statistic in {text!r}", f"choose from {STATISTICS}; {_EXAMPLE}")
-    if unit not in units:
-        known = ", ".join(filter(None, units))
-        raise BadInput("--slo", f"unknown unit in {text!r}", f"choose from {known}, or none for {_BARE[is_rate]}")
-    try:
-        threshold = float(number) * units[unit]
-    except ValueError as error:
-        raise BadInput("--slo", f"invalid number in {text!r}", _EXAMPLE) from error
-    if is_rate and threshold > 1:
-        raise BadInput("--slo", f"{text!r} allows a rate above 1", "write a share up to 1, or a percentage with %")
-    return Limit(text, metric, statistic, sign == "<=", threshold)
+def parse_goodput(pairs: tuple[str, ...]) -> dict[str, int]:
+    """Parse --goodput limits, `ttft:200 tpot:50 e2el:5000` in ms, and return ns by metric.
 
-
-def _unknown_metric(text: str) -> BadInput:
-    known = ", ".join((*LATENCY_METRICS, *RATES))
-    return BadInput("--slo", f"unknown metric in {text!r}", f"choose from {known}; {_EXAMPLE}")
-
-
-def percentile(statistic: str) -> float | None:
-    """Return the percentile of a statistic: p99 -> 99.0, median -> 50.0; None for a mean, a maximum or a rate."""
-    if statistic == "median":
-        return 50.0
-    return float(statistic[1:]) if statistic.startswith("p") else None
-
-
-def split_name(name: str) -> tuple[str, str] | None:
-    """Split a name such as ttft_p99 into latency and statistic; None where it is not such a name."""
-    metric, _, statistic = name.partition("_")
-    known = metric in LATENCY_METRICS and _STATISTIC.fullmatch(statistic)
-    return (metric, statistic) if known else None
-
-
-def distribution(
-    metric: str,
-    clock: str,
-) -> str:
-    """Return the name of the distribution in a snapshot to which a limit on a latency applies.
-
-    Args:
-        metric: One of LATENCY_METRICS.
-        clock: "due" or "sent": the start of latencies that begin with a request.
+    Raises:
+        BadInput: A pair cannot be parsed.
     """
-    return f"{metric}_{clock}" if metric in ("ttft", "ttfo", "e2el") else metric
+    limits = {}
+    for pair in pairs:
+        metric, _, number = pair.partition(":")
+        try:
+            milliseconds = float(number)
+        except ValueError:
+            milliseconds = -1.0
+        if metric not in ("ttft", "tpot", "e2el") or not 0 <= milliseconds < math.inf:
+            raise BadInput("--goodput", f"invalid limit {pair!r}", "write ttft:MS, tpot:MS or e2el:MS")
+        limits[metric] = int(milliseconds * 1e6)
+    return limits
 
 
 def judge(
@@ -189,20 +160,160 @@ def judge(
     return rows
 
 
-def parse_goodput(pairs: tuple[str, ...]) -> dict[str, int]:
-    """Parse --goodput limits, `ttft:200 tpot:50 e2el:5000` in ms, and return ns by metric.
+def percentile(statistic: str) -> float | None:
+    """Return the percentile of a statistic: p99 -> 99.0, median -> 50.0; None for a mean, a maximum or a rate."""
+    if statistic == "median":
+        return 50.0
+    return float(statistic[1:]) if statistic.startswith("p") else None
+
+
+def split_name(name: str) -> tuple[str, str] | None:
+    """Split a name such as ttft_p99 into latency and statistic; None where it is not such a name."""
+    metric, _, statistic = name.partition("_")
+    is_latency = metric in LATENCY_METRICS and _STATISTIC.fullmatch(statistic)
+    return (metric, statistic) if is_latency else None
+
+
+def distribution(
+    metric: str,
+    clock: str,
+) -> str:
+    """Return the name of the distribution in a snapshot to which a limit on a latency applies.
+
+    Args:
+        metric: One of LATENCY_METRICS.
+        clock: "due" or "sent": the start of latencies that begin with a request.
+    """
+    return f"{metric}_{clock}" if metric in ("ttft", "ttfo", "e2el") else metric
+
+
+@dataclass(frozen=True, slots=True)
+class StopCondition:
+    """A condition that ends a run before its time.
+
+    Attributes:
+        text: The condition, as it is reported.
+        limit: What holds as long as the run goes on. Of `errors` it is a number of failed requests.
+        over_s: How much of the run before the moment is judged, s; None: all of it.
+    """
+
+    text: str
+    limit: Limit
+    over_s: float | None
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Self, ...]:
+        """Parse conditions separated by commas.
+
+        Raises:
+            BadInput: One cannot be parsed.
+        """
+        return tuple(cls._parse_condition(part) for part in text.split(","))
+
+    @classmethod
+    def _parse_condition(cls, text: str) -> Self:
+        form = _CONDITION.fullmatch(text)
+        if form is None:
+            raise BadInput(STOP_WHEN, f"invalid condition {text.strip()!r}", STOP_WHEN_REMEDY)
+        name, sign, value, over = form.groups()
+        kept = "<" if sign == ">=" else "<="
+        try:
+            if name == ERRORS:
+                limit = Limit(f"{name}{kept}{value}", ERRORS, "count", sign == ">", int(value))
+            else:
+                (limit,) = parse(f"{name}{kept}{value}")
+            over_s = None if over is None else parse_seconds(over)
+        except (BadInput, ValueError) as error:
+            raise BadInput(STOP_WHEN, f"invalid condition {text.strip()!r}", STOP_WHEN_REMEDY) from error
+        if not limit.met_by(0.0):
+            raise BadInput(STOP_WHEN, f"{text.strip()!r} holds from the start", "give a limit above 0")
+        if over_s is not None and not 1 <= over_s < math.inf:
+            raise BadInput(
+                STOP_WHEN, f"invalid time in {text.strip()!r}", "give 1 s or more: it is looked at each second"
+            )
+        return cls(" over ".join([f"{name}{sign}{value}", *([over] if over else [])]), limit, over_s)
+
+    def with_unit(self, value: float) -> str:
+        """Format a value of what it limits: a latency in ms, a share as a percentage, or a number of errors."""
+        if self.limit.metric == ERRORS:
+            return f"{value:g}"
+        return f"{100 * value:.4g}%" if self.limit.name in RATES else f"{value:.4g} ms"
+
+    @property
+    def min_values(self) -> int:
+        """How many requests, or gaps between tokens, must have been measured before it is judged."""
+        if self.limit.metric == ERRORS:
+            return 0
+        if self.limit.name in RATES:
+            return MIN_ENDED
+        percentile = self.limit.percentile
+        return 1 if percentile is None else math.ceil(round(100 / (100 - percentile), 6))
+
+
+def check_stop_conditions(settings: RunFields) -> None:
+    """Check that the conditions of a run can hold during it.
 
     Raises:
-        BadInput: A pair cannot be parsed.
+        BadInput: A condition cannot be parsed, or cannot hold in a run of this length.
     """
-    limits = {}
-    for pair in pairs:
-        metric, _, number = pair.partition(":")
-        try:
-            milliseconds = float(number)
-        except ValueError:
-            milliseconds = -1.0
-        if metric not in ("ttft", "tpot", "e2el") or not 0 <= milliseconds < math.inf:
-            raise BadInput("--goodput", f"invalid limit {pair!r}", "write ttft:MS, tpot:MS or e2el:MS")
-        limits[metric] = int(milliseconds * 1e6)
-    return limits
+    length_s, requests = _length_s(settings), settings.requests
+    for condition in StopCondition.parse(settings.stop_when) if settings.stop_when is not None else ():
+        limit, over_s = condition.limit, condition.over_s
+        if over_s is not None and over_s > length_s:
+            problem = f"{condition.text!r} looks back {duration(over_s)}, and the run sends for {duration(length_s)}"
+            raise BadInput(STOP_WHEN, problem, "give a shorter time, or a longer run")
+        if limit.name in RATES and limit.inclusive and limit.threshold >= 1:
+            raise BadInput(STOP_WHEN, f"{condition.text!r} never holds: no rate is above 100%", "give a lower limit")
+        if requests is None or requests < 1:  # their number is not known yet
+            continue
+        if limit.metric == ERRORS and not requests > limit.threshold - (not limit.inclusive):
+            problem = f"{condition.text!r} never holds in a run of {plural(requests, 'request')}"
+            raise BadInput(STOP_WHEN, problem, "give a lower limit, or a larger --num-prompts")
+        if limit.metric not in GAPS and condition.min_values > requests:
+            problem = (
+                f"{condition.text!r} is judged from {condition.min_values} requests on, and the run has {requests}"
+            )
+            raise BadInput(STOP_WHEN, problem, "give a larger --num-prompts, or a condition that fewer can decide")
+
+
+def _limit(text: str) -> Limit:
+    match = _LIMIT.fullmatch(text)
+    if match is None:
+        bare = _BARE_METRIC.fullmatch(text)
+        if bare is None:
+            raise BadInput("--slo", f"invalid limit {text!r}", _EXAMPLE)
+        if bare[1] in LATENCY_METRICS:
+            raise BadInput("--slo", f"{text!r} has no statistic", f"write for example {bare[1]}_p99{bare[2]}")
+        raise _unknown_metric(text)
+    metric, statistic, sign, number, unit = match.groups()
+    is_rate = f"{metric}_{statistic}" in RATES
+    units = _SHARES if is_rate else _UNITS
+    if not is_rate and metric not in LATENCY_METRICS:
+        raise _unknown_metric(text)
+    if not is_rate and not _STATISTIC.fullmatch(statistic):
+        raise BadInput("--slo", f"unknown statistic in {text!r}", f"choose from {STATISTICS}; {_EXAMPLE}")
+    if unit not in units:
+        names = ", ".join(filter(None, units))
+        raise BadInput("--slo", f"unknown unit in {text!r}", f"choose from {names}, or none for {_BARE[is_rate]}")
+    try:
+        threshold = float(number) * units[unit]
+    except ValueError as error:
+        raise BadInput("--slo", f"invalid number in {text!r}", _EXAMPLE) from error
+    if is_rate and threshold > 1:
+        raise BadInput("--slo", f"{text!r} allows a rate above 1", "write a share up to 1, or a percentage with %")
+    return Limit(text, metric, statistic, sign == "<=", threshold)
+
+
+def _unknown_metric(text: str) -> BadInput:
+    names = ", ".join((*LATENCY_METRICS, *RATES))
+    return BadInput("--slo", f"unknown metric in {text!r}", f"choose from {names}; {_EXAMPLE}")
+
+
+def _length_s(settings: RunFields) -> float:
+    """Return for how long the run sends at most, s; inf where that is not known."""
+    if (profile := settings.load_profile) is not None:
+        return profile.length_s
+    if settings.duration is not None:
+        return settings.duration
+    paced = math.isfinite(settings.request_rate) and settings.max_concurrency is None and not settings.timed_by_data
+    return settings.requests / settings.request_rate if paced and settings.requests else math.inf

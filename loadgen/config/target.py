@@ -1,9 +1,17 @@
-"""Settings of the target: the servers or the engine to start, and the sampling parameters of requests."""
+"""Settings of the target: the servers or the engine to start, the sampling parameters of requests, and server calls.
 
+Server calls are those beside the load: to the profiler, and what is called before the clock starts. `@FILE` in place of
+an API key, or of the value of a header, names a credential file.
+"""
+
+import os
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from loadgen.config.option import ENGINE, SAMPLING, TARGET, option
+from loadgen.errors import BadInput
 
 Balance = Literal["round-robin", "least-outstanding"]
 CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
@@ -18,9 +26,10 @@ POOLING_BACKENDS = {
 }
 NO_HEADER = "none"  # value of --session-header
 BALANCE: Balance = "round-robin"  # the default
-
 SIMULATOR = "sim"
 _SERVER_SETTINGS = ("base_url", "host", "port", "model", "backend", "endpoint")
+PROFILE_S = 5.0  # the default of --profile-duration, as in vllm-rs
+MAX_CREDENTIAL_LENGTH = 65536  # characters; no header may be longer
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
@@ -152,8 +161,43 @@ class TargetSettings:
         """Whether answers have tokens; embeddings and scores have none."""
         if self.backend is not None:
             return self.backend not in POOLING_BACKENDS
-        ends = [path.removeprefix("/v1") for path in POOLING_BACKENDS.values()]
-        return self.endpoint is None or not self.endpoint.endswith(tuple(ends))
+        endings = [path.removeprefix("/v1") for path in POOLING_BACKENDS.values()]
+        return self.endpoint is None or not self.endpoint.endswith(tuple(endings))
+
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
+class ServerCallSettings:
+    """Fields of the calls, with the names and meanings of `vllm bench serve` and `vllm-rs bench serve`."""
+
+    profile: bool = option(
+        False,
+        TARGET,
+        "start the server's profiler after the warm-up and stop it after the run: POST /start_profile, /stop_profile",
+    )
+    profile_body: dict[str, Any] | None = option(
+        None,
+        TARGET,
+        "JSON object for /start_profile; with num_steps (SGLang) or max_iterations (vLLM) the profiler stops by itself",
+        metavar="JSON",
+    )
+    profile_url: tuple[str, ...] = option(
+        (),
+        TARGET,
+        "servers whose profiler is started, such as the prefill workers behind a router (those of --base-url)",
+        metavar="URL",
+    )
+    profile_batch_threshold: int | None = option(
+        None, TARGET, "start the profiler when the server runs this many requests at once", metavar="N"
+    )
+    profile_duration: float = option(
+        PROFILE_S, TARGET, "with --profile-batch-threshold: seconds until the profiler is stopped", metavar="TIME"
+    )
+    call_before: tuple[str, ...] = option(
+        (),
+        TARGET,
+        "paths of the server that receive a POST before the clock starts, such as /reset_mm_cache of vLLM",
+        metavar="PATH",
+    )
 
 
 def wants_engine(settings: TargetSettings) -> bool:
@@ -164,3 +208,45 @@ def wants_engine(settings: TargetSettings) -> bool:
 def wants_simulator(settings: TargetSettings) -> bool:
     """Return whether a run starts the simulator: the settings name it, or neither an engine nor a server."""
     return wants_engine(settings) and settings.engine in (None, SIMULATOR)
+
+
+def read_credential_files(settings: dict[str, Any]) -> dict[str, Any]:
+    """Replace `@FILE` in api_key and in the values of header by the content of the file.
+
+    A file is read once, so it may be a pipe. Surrounding whitespace is removed. `@-` reads standard input.
+
+    Args:
+        settings: Fields of the settings by name; those of other names stay as they are.
+
+    Returns:
+        A copy with the content of the files.
+
+    Raises:
+        BadInput: A file cannot be read, is empty, or has more than one line.
+    """
+    settings = dict(settings)
+    key = settings.get("api_key")
+    if isinstance(key, str) and key.startswith("@"):
+        settings["api_key"] = _read_credential("--api-key", key[1:])
+    if settings.get("header"):
+        headers = []
+        for header in settings["header"]:
+            name, _, value = header.partition("=")
+            headers.append(f"{name}={_read_credential('--header', value[1:])}" if value.startswith("@") else header)
+        settings["header"] = tuple(headers)
+    return settings
+
+
+def _read_credential(flag: str, path: str) -> str:
+    try:
+        if path == "-":
+            text = sys.stdin.read(MAX_CREDENTIAL_LENGTH + 1)
+        else:
+            with Path(os.path.expanduser(path)).open(encoding="latin-1") as file:
+                text = file.read(MAX_CREDENTIAL_LENGTH + 1)
+    except OSError as error:
+        raise BadInput(flag, f"@{path}: {error.strerror}", "name a readable file, or give the value itself") from error
+    text = text.strip()
+    if not text or len(text.splitlines()) > 1 or len(text) > MAX_CREDENTIAL_LENGTH:
+        raise BadInput(flag, f"@{path} does not contain exactly one line", "put only the value into the file")
+    return text

@@ -1,17 +1,16 @@
 """Validation of the settings of a run: ranges, choices, and combinations. Nothing is sent or written before it."""
 
 import math
+import re
 from collections.abc import Iterable
 from typing import Any
 
-from loadgen.config import cache, classes_check, load_check, request_check, server_calls_check, slo, stop_condition
-from loadgen.config.data import RERANK, DataSettings
-from loadgen.config.field_types import choices, members
-from loadgen.config.load import ALL_PROMPTS, SEED_FIELDS
+from loadgen.config import load_check, request_check, slo
+from loadgen.config.data import NO_TOKENIZER, RERANK, DataSettings, parse_ratios
+from loadgen.config.load import ALL_PROMPTS, CACHE, SALTED, SEED_FIELDS
 from loadgen.config.load_check import MAX_DURATION_S, MAX_REQUESTS
 from loadgen.config.load_profile import MAX_IN_FLIGHT, MAX_RATE
-from loadgen.config.number_range import ABOVE_0, FINITE, FROM_1, TOKENS, Range
-from loadgen.config.option import flag
+from loadgen.config.option import ABOVE_0, FINITE, FROM_1, TOKENS, Range, choices, flag, members
 from loadgen.config.output import (
     METRICS,
     NAMING,
@@ -22,11 +21,11 @@ from loadgen.config.output import (
     parse_listen,
     parse_percentiles,
 )
-from loadgen.config.range_ratio import parse_ratios
 from loadgen.config.run_fields import RunFields
+from loadgen.config.target import PROFILE_S
 from loadgen.errors import BadInput
 from loadgen.util import source_address
-from loadgen.util.redaction import HEADER_NAME
+from loadgen.util.redaction import HEADER_NAME, redact_user
 
 # Headers that every request has, or that a connection sets.
 OWN_HEADERS = frozenset(
@@ -38,7 +37,6 @@ MAX_PROBE_RATE = 1e3  # each waits for the one before it
 MAX_ZIPF = 100.0  # the first prefix then has all requests
 MAX_REPLICAS = 128  # sixteen accelerators, each split into seven, are the most in one machine
 MAX_WORKERS = 256
-
 _TOKENS = (*("sharegpt_output_len", "sonnet_input_len", "sonnet_output_len", "hf_output_len", "trace_block_size"),)
 _LENGTHS = (  # with forms for drawn lengths, which each data set checks
     *("random_input_len", "random_output_len", "prefix_repetition_suffix_len", "prefix_repetition_output_len"),
@@ -88,31 +86,40 @@ _OUTPUT_RANGES: tuple[tuple[tuple[str, ...], Range], ...] = (
 
 
 def check(settings: RunFields) -> None:
-    """Check every field of a run, and their combinations."""
+    """Check every field of a run, and their combinations.
+
+    Raises:
+        BadInput: The first value that cannot be used.
+    """
     _check_choices(settings)
     _check_ranges(settings, _RUN_RANGES)
     if settings.warm_connections != "auto" and not settings.warm_connections.isdecimal():
         problem = f"invalid number {settings.warm_connections!r}"
         raise BadInput("--warm-connections", problem, "write auto, or a number from 0")
     check_data(settings)
-    classes_check.check(settings)
     load_check.check(settings)
     _check_scale(settings)
     _check_engine(settings)
     _check_target(settings)
     request_check.check(settings)
-    server_calls_check.check(settings)
-    cache.check(settings.cache, settings.tokenizer)
+    check_server_calls(settings)
+    if settings.cache == SALTED and settings.tokenizer == NO_TOKENIZER:
+        problem = f"salted needs a tokenizer, and --tokenizer is {NO_TOKENIZER}"
+        raise BadInput(CACHE, problem, "name the model's tokenizer, or give --cache cold")
     check_output(settings)
     source_address.parse(settings.source_address)
     slo.parse_goodput(settings.goodput)
     if settings.slo is not None:
         slo.parse(settings.slo)
-    stop_condition.check(settings)
+    slo.check_stop_conditions(settings)
 
 
 def check_data(settings: DataSettings) -> None:
-    """Check the values that no data set accepts. Each data set checks the rest itself."""
+    """Check the values that no data set accepts. Each data set checks the rest itself.
+
+    Raises:
+        BadInput: The first value that cannot be used.
+    """
     fixed = tuple(name for name in _LENGTHS if not isinstance(getattr(settings, name), str))
     _check_ranges(settings, ((fixed, TOKENS), *_DATA_RANGES))
     parse_ratios(settings.random_range_ratio)
@@ -127,11 +134,15 @@ def check_data(settings: DataSettings) -> None:
 
 
 def check_output(settings: OutputSettings) -> None:
-    """Check what is to be reported and written."""
+    """Check what is to be reported and written.
+
+    Raises:
+        BadInput: The first value that cannot be used.
+    """
     for metric in settings.percentile_metrics.split(","):
         if metric not in (*METRICS, *QUEUE_METRICS):
-            known = ",".join((*METRICS, *QUEUE_METRICS))
-            raise BadInput("--percentile-metrics", f"unknown metric {metric!r}", f"choose from {known}")
+            remedy = f"choose from {','.join((*METRICS, *QUEUE_METRICS))}"
+            raise BadInput("--percentile-metrics", f"unknown metric {metric!r}", remedy)
     for part in settings.metric_percentiles.split(","):
         try:
             usable = 0 <= float(part) <= 100
@@ -152,19 +163,6 @@ def check_output(settings: OutputSettings) -> None:
     _check_ranges(settings, _OUTPUT_RANGES)
     if settings.prometheus is not None:
         parse_listen(settings.prometheus)
-
-
-def _check_sglang_result(settings: OutputSettings) -> None:
-    arguments = settings.sglang_result
-    if arguments is None:
-        return
-    if not isinstance(arguments, dict):
-        raise BadInput("--sglang-result", "not a JSON object", 'write for example \'{"tag": "nightly"}\'')
-    for name in arguments.keys() - {*SGLANG_ARGUMENTS}:
-        raise BadInput("--sglang-result", f"unknown argument {name!r}", f"choose from {', '.join(SGLANG_ARGUMENTS)}")
-    if not {*SGLANG_PERCENTILES} <= {*parse_percentiles(settings.metric_percentiles)}:
-        problem = f"needs the percentiles 90, 95 and 99, and --metric-percentiles is {settings.metric_percentiles}"
-        raise BadInput("--sglang-result", problem, "give --metric-percentiles 90,95,99")
 
 
 def check_page(name: str, path: str | None) -> None:
@@ -199,6 +197,34 @@ def check_share(cap: int | None, workers: int, machines: int = 1) -> None:
         raise BadInput("--workers", problem, f"use at most {cap} in all")
 
 
+def check_server_calls(settings: RunFields) -> None:
+    """Check the paths and bodies of calls, and that flags of the profiler belong to one.
+
+    Raises:
+        BadInput: The first value that cannot be used.
+    """
+    for path in settings.call_before:
+        if not path.startswith("/") or not path.isascii() or not path.isprintable() or " " in path:
+            raise BadInput("--call-before", f"{path!r} is not a path", "write for example /reset_mm_cache")
+    if not isinstance(settings.profile_body, dict | None):
+        raise BadInput("--profile-body", "not a JSON object", "write for example '{\"num_steps\": 5}'")
+    for url in settings.profile_url:
+        if not re.fullmatch(r"https?://[!-~]+", url):
+            raise BadInput("--profile-url", f"{redact_user(url)!r} is not a URL", "write http://HOST:PORT")
+    if not settings.profile:
+        for name in ("profile_body", "profile_url", "profile_batch_threshold"):
+            if getattr(settings, name) != getattr(RunFields, name):
+                problem = "missing, although other flags say what to profile"
+                raise BadInput("--profile", problem, "add it, or leave them out")
+    if settings.profile_batch_threshold is None:
+        if settings.profile_duration != PROFILE_S:
+            remedy = "add --profile-batch-threshold; without it the profiler runs until the run has ended"
+            raise BadInput("--profile-duration", "given without --profile-batch-threshold", remedy)
+    elif settings.server_metrics == ("off",):
+        remedy = "leave out --server-metrics off, or the threshold"
+        raise BadInput("--profile-batch-threshold", "needs the server's metrics, which are off", remedy)
+
+
 def _check_ranges(settings: Any, ranges: Iterable[tuple[tuple[str, ...], Range]]) -> None:
     for names, numbers in ranges:
         for name in names:
@@ -208,11 +234,12 @@ def _check_ranges(settings: Any, ranges: Iterable[tuple[tuple[str, ...], Range]]
 def _check_choices(settings: RunFields) -> None:
     fields: type = type(settings)
     for name, kinds in members(fields).items():
-        value, known = getattr(settings, name), choices(kinds)
+        value = getattr(settings, name)
+        allowed = choices(kinds)
         if value == "":
             raise BadInput(flag(name), "is empty", "give a value, or leave it out")
-        if known and value is not None and value not in known:
-            raise BadInput(flag(name), f"unknown value {value!r}", f"choose from {', '.join(known)}")
+        if allowed and value is not None and value not in allowed:
+            raise BadInput(flag(name), f"unknown value {value!r}", f"choose from {', '.join(allowed)}")
 
 
 def _check_scale(settings: RunFields) -> None:
@@ -259,24 +286,6 @@ def _check_engine(settings: RunFields) -> None:
         raise BadInput("--devices", problem, f"give a multiple of {settings.replicas}")
 
 
-def _check_session_token(settings: RunFields) -> None:
-    if settings.session_token is None:
-        return
-    _check_header_name(SESSION_TOKEN, settings.session_token, "give a name such as x-session-token, or set-cookie")
-    sent = "cookie" if settings.session_token.lower() == "set-cookie" else settings.session_token.lower()
-    if sent in (each.partition("=")[0].strip().lower() for each in settings.header):
-        raise BadInput(SESSION_TOKEN, f"--header sends {sent}, too", "leave one of the two out")
-    if sent == settings.session_header.lower():
-        raise BadInput(SESSION_TOKEN, f"--session-header sends {sent}, too", "give --session-header none")
-
-
-def _check_header_name(given: str, name: str, remedy: str) -> None:
-    if not HEADER_NAME.fullmatch(name):
-        raise BadInput(given, f"{name!r} contains characters that are not allowed in a header's name", remedy)
-    if name.lower() in OWN_HEADERS:
-        raise BadInput(given, f"{name} is a header of every request", remedy)
-
-
 def _check_target(settings: RunFields) -> None:
     if settings.base_url == ():
         raise BadInput("--base-url", "is empty", "give a URL, or leave it out")
@@ -291,3 +300,34 @@ def _check_target(settings: RunFields) -> None:
     if not HEADER_NAME.fullmatch(settings.request_id_prefix):
         problem = f"{settings.request_id_prefix!r} contains characters that are not allowed in a header"
         raise BadInput("--request-id-prefix", problem, "use letters, digits, - and _")
+
+
+def _check_sglang_result(settings: OutputSettings) -> None:
+    arguments = settings.sglang_result
+    if arguments is None:
+        return
+    if not isinstance(arguments, dict):
+        raise BadInput("--sglang-result", "not a JSON object", 'write for example \'{"tag": "nightly"}\'')
+    for name in arguments.keys() - {*SGLANG_ARGUMENTS}:
+        raise BadInput("--sglang-result", f"unknown argument {name!r}", f"choose from {', '.join(SGLANG_ARGUMENTS)}")
+    if not {*SGLANG_PERCENTILES} <= {*parse_percentiles(settings.metric_percentiles)}:
+        problem = f"needs the percentiles 90, 95 and 99, and --metric-percentiles is {settings.metric_percentiles}"
+        raise BadInput("--sglang-result", problem, "give --metric-percentiles 90,95,99")
+
+
+def _check_session_token(settings: RunFields) -> None:
+    if settings.session_token is None:
+        return
+    _check_header_name(SESSION_TOKEN, settings.session_token, "give a name such as x-session-token, or set-cookie")
+    sent = "cookie" if settings.session_token.lower() == "set-cookie" else settings.session_token.lower()
+    if sent in (header.partition("=")[0].strip().lower() for header in settings.header):
+        raise BadInput(SESSION_TOKEN, f"--header sends {sent}, too", "leave one of the two out")
+    if sent == settings.session_header.lower():
+        raise BadInput(SESSION_TOKEN, f"--session-header sends {sent}, too", "give --session-header none")
+
+
+def _check_header_name(name_flag: str, name: str, remedy: str) -> None:
+    if not HEADER_NAME.fullmatch(name):
+        raise BadInput(name_flag, f"{name!r} contains characters that are not allowed in a header's name", remedy)
+    if name.lower() in OWN_HEADERS:
+        raise BadInput(name_flag, f"{name} is a header of every request", remedy)

@@ -5,7 +5,7 @@ from typing import final
 
 from loadgen.core.histogram import Histogram
 from loadgen.core.record import Record
-from loadgen.core.timeline import Timeline
+from loadgen.core.sketch import Timeline
 
 @final
 class Latency:

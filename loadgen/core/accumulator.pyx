@@ -9,15 +9,14 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from loadgen.core.c.buffer cimport resized
-from loadgen.core.c.leak_count cimport BYTES, COUNTING, count_freed, live_count
+from loadgen.core.c.memory cimport BYTES, COUNTING, count_freed, live_count, resized
 from loadgen.core.histogram cimport COARSE, Histogram, index_of, uint128
 from loadgen.core.record cimport BY_EVENTS, BY_IDS, BY_USAGE, UNBOUNDED, UNPLANNED, Record
 
 from array import array
 
 from loadgen.core.outcome import Outcome
-from loadgen.core.timeline import COLUMNS, ROWS, MIN_WIDTH_NS, Timeline, width_for
+from loadgen.core.sketch import COLUMNS, ROWS, MIN_WIDTH_NS, Timeline, width_for
 
 cdef enum:
     EARLY_NS = 50000  # a request sent so long before it was due counts as early
@@ -86,7 +85,7 @@ cdef int64_t fold_events(
     """
     cdef Py_ssize_t i, bin, first_bin, last_bin
     cdef int64_t least_ns, greatest_ns, earliest_since_ns = record.earliest_at(0) if record.events else 0
-    cdef int64_t attributed, k = 1, borne = 0, given = 0, imputed = 0, hidden = record.get_hidden_tokens()
+    cdef int64_t attributed, k = 1, borne = 0, spread = 0, imputed = 0, hidden = record.get_hidden_tokens()
     cdef int64_t tokens = record.get_answer_tokens() - hidden
     cdef int64_t *stamps_ns = record.arrays.stamps_ns
     cdef int64_t since_ns = stamps_ns[0] if record.events else 0
@@ -95,17 +94,17 @@ cdef int64_t fold_events(
         first_bin = max(0, min((record.sent - start_ns) // bin_ns, last_bin))
         for bin in range(first_bin, last_bin + 1):
             attributed = hidden * (bin - first_bin + 1) // (last_bin - first_bin + 1)
-            bins[bin] += attributed - given
-            given = attributed
-        given = 0
+            bins[bin] += attributed - spread
+            spread = attributed
+        spread = 0
     for i in range(record.events):
         if record.arrays.tokens != NULL:
             k = record.arrays.tokens[i]
         borne += k
         attributed = tokens * borne // max(record.counted, 1)
         bin = (stamps_ns[i] - start_ns) // bin_ns
-        bins[max(0, min(bin, last))] += attributed - given
-        given = attributed
+        bins[max(0, min(bin, last))] += attributed - spread
+        spread = attributed
         if i > 0:
             least_ns = record.earliest_at(i) - stamps_ns[i - 1]
             greatest_ns = stamps_ns[i] - record.earliest_at(i - 1)

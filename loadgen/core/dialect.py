@@ -1,15 +1,50 @@
-"""Dialect: where the streamed events of an API hold text, as data for the compiled scanner."""
+"""Dialect: where the streamed events of an API hold text, as data for the compiled scanner; Delta: what one says."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from loadgen.core.delta import Delta
 from loadgen.core.event_flags import CONTENT, OTHER, REASONING
 
 KINDS = (CONTENT, REASONING, OTHER)
-MAX_TYPES, MAX_PATHS, MAX_ROOTS, MAX_KEYS = 128, 64, 16, 4
+MAX_TYPES = 128
+MAX_PATHS = 64
+MAX_ROOTS = 16
+MAX_KEYS = 4
 RESERVED = ("error", "object")  # keys that every event may have
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """The facts that one event states.
+
+    Attributes:
+        kinds: The kinds of token that the event bears, a subset of TOKENS; 0 for role-only, empty, finish-only and
+            usage-only events.
+        says: Its other flags (event_flags.pxd).
+        tokens: The number of its tokens by token ids, else by logprobs; -1: it has neither.
+        text: The text of these tokens.
+        answer: The text of those that are content.
+        finish_reason: Why the answer ended, if this event says it.
+        matched_stop: The stop word or token id that ended it, from SGLang's `matched_stop` or vLLM's `stop_reason`.
+        prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens: The server's counts; -1: it gives none.
+        has_nan: Whether it holds NaN or an infinity, which are not JSON: logprobs of a broken model.
+        error: An error object inside the stream, as JSON text.
+    """
+
+    kinds: int = 0
+    says: int = 0
+    tokens: int = -1
+    text: str = ""
+    answer: str = ""
+    finish_reason: str | None = None
+    matched_stop: int | str | None = None
+    prompt_tokens: int = -1
+    completion_tokens: int = -1
+    cached_tokens: int = -1
+    reasoning_tokens: int = -1
+    has_nan: bool = False
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 # cython: language_level=3
 """DialectScanner: one pass over the JSON of an event of a Dialect, and one more over the value that holds its text.
 
-Like `c/json_scan.pxd` it allocates nothing, and returns False where it is not sure: `loadgen.core.sse_event` then reads
+Like `c/json_scan.pxd` it allocates nothing, and returns False where it is not sure: `loadgen.core.reference_parser` then reads
 the event, which defines the facts. It is also not sure of events that only `Dialect.read` understands.
 """
 cimport cython
@@ -12,7 +12,7 @@ from loadgen.core.c.json_cursor cimport (
     take_null, take_string, take_word, text_is,
 )
 from loadgen.core.c.json_scan cimport Delta, begin_event, scan_text
-from loadgen.core.c.event_flags cimport CHOICE, CONTENT, EMPTY, TOKENS
+from loadgen.core.event_flags cimport CHOICE, CONTENT, EMPTY, TOKENS
 
 
 cdef inline int find_text(const Text *among, int count, Text *key) noexcept nogil:
@@ -101,7 +101,7 @@ cdef class DialectScanner:
         cdef Cursor[MAX_ROOTS] at  # at the values of the first keys of paths
         cdef Text key
         cdef Text name
-        cdef EventType *found
+        cdef EventType *event_type
         cdef const TextPath *path
         cdef bint ok
         cdef int i, step, root, seen_roots = 0, seen_keys = 0
@@ -129,15 +129,15 @@ cdef class DialectScanner:
         if step != AT_END or c.p != c.end:
             return False
         for i in range(self._types_count):
-            found = &self._types[i]
-            if text_is(&name, found.name.p, found.name.n):
+            event_type = &self._types[i]
+            if text_is(&name, event_type.name.p, event_type.name.n):
                 break
         else:
             return False
-        if found.first == found.end:
+        if event_type.first == event_type.end:
             return True
         out.says |= CHOICE
-        for i in range(found.first, found.end):
+        for i in range(event_type.first, event_type.end):
             path = &self._paths[i]
             if seen_roots & (1 << path.root):
                 c = at[path.root]

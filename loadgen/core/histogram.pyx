@@ -8,9 +8,9 @@ from libc.stdint cimport INT64_MAX, int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
-from loadgen.core.c.int64_view cimport Int64View, hold, release, value_at
-from loadgen.core.c.leak_count cimport (
-    BYTES, COUNTING, HISTOGRAMS, count_allocated, count_freed, count_objects, live_count,
+from loadgen.core.c.memory cimport (
+    BYTES, COUNTING, HISTOGRAMS, Buffer, append_bytes, count_allocated, count_freed, count_objects, free_buffer,
+    live_count,
 )
 
 from loadgen.errors import BadInput
@@ -80,15 +80,12 @@ cdef class Histogram:
             raise ValueError(f"count must be at least 1, not {count}")
         return self.add(value, count)
 
-    def record_many(self, values):
+    def record_many(self, const int64_t[:] values not None):
         """Count every value of a one-dimensional buffer of int64, such as a numpy array or `array('q')`."""
-        cdef Int64View view
         cdef Py_ssize_t i
-        hold(&view, values)
         with nogil:
-            for i in range(view.size):
-                self.add(value_at(&view, i)[0], 1)
-        release(&view)
+            for i in range(values.shape[0]):
+                self.add(values[i], 1)
 
     @property
     def min(self):
@@ -165,14 +162,12 @@ cdef class Histogram:
         return min(max(seen, 1), self.count - 1)
 
     def __iter__(self):
-        """Return an iterator of (lowest value, highest value, count) of each non-empty bucket, in ascending order."""
+        """Yield (lowest value, highest value, count) of each non-empty bucket, in ascending order."""
         cdef int64_t index
-        buckets = []  # the class of a generator would be a seventh of this module
         if self.count:
             for index in range(index_of(self.smallest), index_of(self.largest) + 1):
                 if self.counts[index]:
-                    buckets.append((lowest_at(index), lowest_at(index + 1) - 1, self.counts[index]))
-        return iter(buckets)
+                    yield lowest_at(index), lowest_at(index + 1) - 1, self.counts[index]
 
     def coarse(self):
         """Return the counts of groups of 64 buckets that are not empty, by their lowest value, ascending.

@@ -2,7 +2,7 @@
 """The C side of the reader of HTTP/1.1 responses."""
 from libc.stdint cimport int64_t
 
-from loadgen.core.c.buffer cimport Buffer
+from loadgen.core.c.memory cimport Buffer
 from loadgen.core.c.http_head cimport ResponseHead
 from loadgen.core.record cimport Record
 from loadgen.core.sse cimport SseReader
@@ -28,7 +28,7 @@ cdef class Response:
     cdef Phase phase
     cdef SseReader events
     cdef bint is_stream  # and its user does not leave after some tokens
-    cdef bint is_left  # a stream whose user leaves after some tokens
+    cdef bint may_disconnect  # a stream whose user leaves after some tokens
     cdef int64_t at_ns, body_left, received
     cdef ResponseHead head
     cdef Buffer undecoded  # a head, a line before or after a chunk, or all that aiohttp's reader must decode
@@ -40,8 +40,8 @@ cdef class Response:
     cdef int _start_body(self) except -1
     cdef int _read_chunk_line(self) except -1
     cdef int _read_body(self, const char *p, Py_ssize_t n) except -1
-    cdef int _leave_out(self) except -1
-    cdef int _read_until_left(self, const char *p, Py_ssize_t n) except -1
+    cdef int _choose_path(self) except -1
+    cdef int _read_until_disconnect(self, const char *p, Py_ssize_t n) except -1
     cdef int _end(self, object outcome=*, object detail=*) except -1
     cdef bint _in_one_piece(self) except -1
     cdef tuple _read_results(self)

@@ -10,16 +10,15 @@ from libc.stdint cimport int64_t
 from libc.string cimport memchr
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
-from loadgen.core.c.buffer cimport append_bytes, free_buffer
+from loadgen.core.c.memory cimport BYTES, COUNTING, RESPONSES, append_bytes, count_objects, free_buffer, live_count
 from loadgen.core.c.http_head cimport clear_head, find_head_end, parse_chunk_size, parse_head
 from loadgen.core.c.json_scan cimport Delta, scan_results
-from loadgen.core.c.leak_count cimport BYTES, COUNTING, RESPONSES, count_objects, live_count
 from loadgen.core.dialect_scan cimport DialectScanner
-from loadgen.core.c.event_flags cimport RESULT
+from loadgen.core.event_flags cimport RESULT
 from loadgen.core.record cimport BY_EVENTS, Record
 from loadgen.core.sse cimport SseReader
 
-from loadgen.core import sse_event, whole_answer
+from loadgen.core import reference_parser
 from loadgen.core.outcome import NO_FINISH_REASON, Outcome
 from loadgen.core.sse import MAX_LINE, MAX_SAMPLE
 from loadgen.util.number_format import plural
@@ -206,7 +205,7 @@ cdef class Response:
     cdef int _start_body(self) except -1:
         """Choose how the body is read, by the head."""
         self.is_stream, self.body_left = not self.head.is_json and not self._in_one_piece(), self.head.content_length
-        self._leave_out()
+        self._choose_path()
         if self.head.status == 204 or self.head.status == 304 or (self.body_left == 0 and not self.head.is_chunked):
             self.undecoded.size = 0
             return self._end()
@@ -252,15 +251,15 @@ cdef class Response:
         if self.record.status != 200:
             return append_bytes(&self.body, p, min(n, max_sample - self.body.size))
         if not self.is_stream:
-            if not self.is_left and self.body.size == 0 and not self._in_one_piece():
+            if not self.may_disconnect and self.body.size == 0 and not self._in_one_piece():
                 while n > 0 and (p[0] == b"\n" or p[0] == b"\r"):
                     p += 1
                     n -= 1
                 # Gateways label a stream as JSON. None of the fields that may begin one begins a JSON value.
                 self.is_stream = n > 0 and memchr(b"deir:", p[0], 5) != NULL
-                self._leave_out()
-            if self.is_left:
-                return self._read_until_left(p, n)
+                self._choose_path()
+            if self.may_disconnect:
+                return self._read_until_disconnect(p, n)
         if self.is_stream:
             self.events.feed(p, n, self.at_ns)
             if self.events.failed:
@@ -270,13 +269,13 @@ cdef class Response:
             return self._fail(Outcome.PROTOCOL_ERROR, "a JSON body without end")
         return append_bytes(&self.body, p, n)
 
-    cdef int _leave_out(self) except -1:
-        """Take a stream whose user leaves after some tokens off the path of streams."""
-        self.is_left = self.is_stream and self.record.disconnect_tokens > 0
-        self.is_stream = self.is_stream and not self.is_left
+    cdef int _choose_path(self) except -1:
+        """Have a stream whose user leaves after some tokens read apart from other streams."""
+        self.may_disconnect = self.is_stream and self.record.disconnect_tokens > 0
+        self.is_stream = self.is_stream and not self.may_disconnect
         return 0
 
-    cdef int _read_until_left(self, const char *p, Py_ssize_t n) except -1:
+    cdef int _read_until_disconnect(self, const char *p, Py_ssize_t n) except -1:
         """Read n bytes of a stream whose user leaves after some tokens, but not before the end of a whole answer."""
         cdef Record record = self.record
         self.events.feed(p, n, self.at_ns)
@@ -338,7 +337,7 @@ cdef class Response:
             prompt_tokens, cached_tokens = delta.prompt_tokens, delta.cached_tokens
         else:
             try:
-                answer = whole_answer.parse_pooled(self.body.data[:self.body.size] if self.body.size else b"")
+                answer = reference_parser.parse_pooled(self.body.data[:self.body.size] if self.body.size else b"")
             except ValueError as wrong:
                 return Outcome.PROTOCOL_ERROR, f"no JSON of an answer in one piece ({wrong})"
             if answer.error is not None:
@@ -373,7 +372,7 @@ def _retry_after(bytes head):
 def _json_outcome(bytes body):
     """Return the outcome and detail of a JSON body where a stream was asked for: an error, or tokens without times."""
     try:
-        error = sse_event.parse(body).error
+        error = reference_parser.parse(body).error
     except ValueError:
         error = None
     if error is not None:

@@ -33,10 +33,10 @@ def count_of(holder: dict[str, Any], key: str) -> int:
     value = holder.get(key)
     if isinstance(value, float) and value.is_integer():
         holder = {key: int(value)}
-    found = int(_typed(holder, key, int, -1))
-    if key in holder and holder[key] is not None and not 0 <= found <= MAX_TOKENS:
-        raise ValueError(f"{key} is {found}")
-    return found
+    count = int(_typed(holder, key, int, -1))
+    if key in holder and holder[key] is not None and not 0 <= count <= MAX_TOKENS:
+        raise ValueError(f"{key} is {count}")
+    return count
 
 
 def to_json(value: Any) -> str:

@@ -15,7 +15,8 @@ class Outcome(StrEnum):
     def __new__(cls, value: str, about: str = "") -> "Outcome":
         """Make a member of its value and its meaning."""
         member = str.__new__(cls, value)
-        member._value_, member.about = value, about
+        member._value_ = value
+        member.about = about
         return member
 
     OK = "ok", "At least one token came, and a finish reason."

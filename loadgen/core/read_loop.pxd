@@ -3,6 +3,8 @@
 cimport cython
 from libc.stdint cimport int64_t
 
+from loadgen.core.kernel_clock cimport KernelClock
+
 cdef enum:
     EVENTS_AT_ONCE = 1024  # readable files that the kernel reports in one call
     READ_BYTES = 1 << 18
@@ -14,19 +16,6 @@ cpdef enum:
 # What a ReadLoop calls when a file has become readable, with what was given for it to `watch`. It returns whether there
 # may be more to read; else it is not called before more has come.
 ctypedef int (*OnReadable)(object target) except -1
-
-
-@cython.final
-cdef class KernelClock:
-    cdef readonly bint usable
-    cdef readonly int64_t max_width_ns, steps
-    cdef int64_t offset_ns, width_ns
-    cdef int64_t paired_ns  # when the pair was taken; 0: there is none
-    cdef int64_t refresh(self) except -1
-    cdef inline int64_t monotonic_ns(self, int64_t at_ns) noexcept:
-        """Convert a stamp on CLOCK_REALTIME, ns."""
-        return at_ns - self.offset_ns
-    cdef int compare(self, int64_t before_ns, int64_t on_real_ns, int64_t after_ns) except -1
 
 
 cdef class SendHook:

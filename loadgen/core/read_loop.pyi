@@ -4,21 +4,10 @@ import asyncio
 from collections.abc import Callable
 from typing import final
 
+from loadgen.core.kernel_clock import KernelClock
+
 NEVER: int  # a time that does not come
 STALL_NS: int  # an alarm that is later than this shows a stall of the loop
-
-@final
-class KernelClock:
-    """The difference between CLOCK_REALTIME and CLOCK_MONOTONIC, read again and again."""
-
-    @property
-    def usable(self) -> bool: ...
-    @property
-    def max_width_ns(self) -> int: ...
-    @property
-    def steps(self) -> int: ...
-    def observe(self, before_ns: int, on_real_ns: int, after_ns: int) -> None: ...
-    def convert(self, at_ns: int) -> int | None: ...
 
 class SendHook:
     """A callback that is due at a time and must not wait for a long turn of the loop.

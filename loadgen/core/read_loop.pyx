@@ -3,26 +3,19 @@
 
 Budget per read: one list look-up and one call through a C pointer, then the reader's own recv, stamp and parsing, and
 one comparison with the time of the next send. One epoll_wait reports up to 1,024 sockets, each only when more has come:
-so the kernel does not look again at those that were read. Per turn the KernelClock reads one clock, and three more a
-thousand times a second; per stamp it takes one subtraction.
+so the kernel does not look again at those that were read.
 """
 cimport cython
 from libc.errno cimport errno
 from libc.stdint cimport int64_t, uint32_t
 
-from loadgen.core.c.clock cimport now_ns
-from loadgen.core.c.kernel_stamp cimport ask_for_stamps, real_ns
+from loadgen.core.c.kernel cimport ask_for_stamps
+from loadgen.core.kernel_clock cimport KernelClock
 
 import os
 import socket
 
 NEVER = (1 << 63) - 1
-
-cdef enum:
-    PAIR_NS = 1000000  # age at which a pair of readings is replaced
-    MAX_WIDTH_NS = 2000  # of a pair: this process was interrupted between the readings of a wider one
-    ATTEMPTS = 4  # to read a narrow pair
-    SLEWED_PPM = 500  # by so much the kernel lets CLOCK_REALTIME run fast or slow, so as to correct it without a step
 
 cdef extern from *:
     """
@@ -49,57 +42,6 @@ cdef extern from *:
     int epoll_ctl(int, int, int, epoll_event *) nogil
     int epoll_wait(int, epoll_event *, int, int) nogil
     int close_fd "close"(int) nogil
-
-
-@cython.final
-cdef class KernelClock:
-    """The difference between CLOCK_REALTIME and CLOCK_MONOTONIC, read again and again.
-
-    Each pair of readings is CLOCK_REALTIME between two of CLOCK_MONOTONIC, whose middle counts. Where somebody sets
-    CLOCK_REALTIME, or the machine was suspended, the difference jumps: then the stamps since the pair before cannot be
-    converted, and `usable` is False until the next pair.
-
-    Attributes:
-        usable: Whether stamps can be converted now.
-        max_width_ns: The greatest distance between the two outer readings of a pair in use: a converted stamp is within
-            half of it of the true one.
-        steps: Jumps of CLOCK_REALTIME seen.
-    """
-
-    cdef int64_t refresh(self) except -1:
-        """Replace the pair of readings if it is old; return the time, ns."""
-        cdef int64_t at_ns = now_ns(), before_ns, on_real_ns, after_ns
-        if self.paired_ns and at_ns - self.paired_ns < PAIR_NS:
-            return at_ns
-        for _ in range(ATTEMPTS):
-            before_ns = now_ns()
-            on_real_ns = real_ns()
-            after_ns = now_ns()
-            if on_real_ns == 0:  # the system has no stamps
-                return after_ns
-            if after_ns - before_ns <= MAX_WIDTH_NS:
-                self.compare(before_ns, on_real_ns, after_ns)
-                break
-        return after_ns
-
-    cdef int compare(self, int64_t before_ns, int64_t on_real_ns, int64_t after_ns) except -1:
-        """Take a new pair of readings, and compare it with the one before."""
-        cdef int64_t offset_ns = on_real_ns - before_ns - (after_ns - before_ns) // 2, width_ns = after_ns - before_ns
-        cdef int64_t slewed_ns = (before_ns - self.paired_ns) * SLEWED_PPM // 1000000
-        cdef bint is_first = self.paired_ns == 0
-        self.usable = is_first or abs(offset_ns - self.offset_ns) <= slewed_ns + width_ns + self.width_ns
-        self.steps += not self.usable
-        self.offset_ns, self.width_ns, self.paired_ns = offset_ns, width_ns, before_ns
-        self.max_width_ns = max(self.max_width_ns, width_ns)
-        return 0
-
-    def observe(self, int64_t before_ns, int64_t on_real_ns, int64_t after_ns):
-        """Take a pair of readings from a test."""
-        self.compare(before_ns, on_real_ns, after_ns)
-
-    def convert(self, int64_t at_ns):
-        """Return a stamp on CLOCK_REALTIME as one on CLOCK_MONOTONIC, ns; None while stamps cannot be converted."""
-        return self.monotonic_ns(at_ns) if self.usable else None
 
 
 cdef class SendHook:

@@ -3,9 +3,8 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-from loadgen.core.c.buffer cimport Buffer
-from loadgen.core.c.event_arrays cimport EventArrays
-from loadgen.core.c.event_runs cimport EventRuns
+from loadgen.core.c.memory cimport Buffer
+from loadgen.core.c.events cimport EventArrays, EventRuns
 
 cpdef enum:
     UNPLANNED = -1  # input tokens of a prompt that repeats answers, or that no tokenizer has counted
@@ -81,8 +80,8 @@ cdef class Record:
     cdef int set_read(self, Py_ssize_t first, int64_t read_ns) except -1
     cdef int set_earliest(self, Py_ssize_t first, Py_ssize_t end, int64_t earliest_ns) except -1
     cdef int set_usage(self, int64_t prompt, int64_t completion, int64_t cached, int64_t reasoning) except -1
-    cdef int append_text(self, const char *text, Py_ssize_t n, bint so_far) except -1
-    cdef int append_answer(self, const char *text, Py_ssize_t n, bint so_far) except -1
+    cdef int append_text(self, const char *text, Py_ssize_t n, bint cumulative) except -1
+    cdef int append_answer(self, const char *text, Py_ssize_t n, bint cumulative) except -1
     cpdef end(self, outcome, detail, int64_t at_ns)
     cdef int drop_implausible_counts(self) except -1
     # What reads it.

@@ -13,9 +13,60 @@ BY_USAGE: int
 
 @final
 class Record:
-    """Everything known about one scheduled request; record.pxd says what each attribute is.
+    """Everything known about one scheduled request.
 
     Stamps are CLOCK_MONOTONIC ns, 0 if it did not happen; counts are -1 if they are not known.
+
+    Args:
+        index: Number of the request in the schedule.
+        input_tokens: Planned; UNPLANNED if the prompt repeats answers, or no tokenizer has counted it.
+        output_tokens: Planned.
+        due: When the schedule wanted it sent.
+
+    Attributes:
+        index, input_tokens, output_tokens, due: As the arguments.
+        server_tokens: Input tokens that the server is expected to count.
+        target: Which of the run's targets it was sent to, from 0.
+        class_number: Which of the run's classes it is in, from 0.
+        turn: Its place in its session, from 0; -1: the run has no sessions.
+        outcome: How it ended; None: it has not.
+        detail: What an error says of it, or None.
+        finish_reason: Why the answer ended, by the server; None: it has not said it.
+        matched_stop: The stop word or token id that ended the answer, or None.
+        status: The HTTP status; 0: none came.
+        ready: When a slot under the concurrency cap was free for it.
+        sent: When it left, by the kernel's stamp where there is one; else when its bytes were handed over.
+        written: When it had left at the latest; 0: not known.
+        connect_ns: How long opening a connection took; 0 if an open one was used.
+        first_byte, first_token, last_token: When they came: by the kernel's stamp where there is one, else when read.
+        first_answer: When the first token of content, not reasoning, came.
+        first_answer_earliest: When that can have come at the earliest.
+        closed: When the response ended.
+        prompt_tokens, completion_tokens, cached_tokens: The server's counts by its usage.
+        reasoning_tokens: Those of `completion_tokens` that are reasoning, streamed or not.
+        content_events, reasoning_events, other_events: Token-bearing events by kind.
+        nan_events: Events that hold NaN or infinity.
+        reads: Reads of the socket that brought events with tokens.
+        counted: Tokens of all events: by the events themselves where they say it, else one each.
+        counted_by: What said so: BY_EVENTS, BY_IDS or BY_USAGE.
+        tokenized: Tokens of `text` by a tokenizer.
+        results: Embeddings or scores, 0 before they came; -1: the answer has tokens.
+        is_whole: Whether the answer has tokens and comes in one piece: they have no times.
+        user_stamped: Events with tokens and without a stamp of the kernel's; UNBOUNDED if that is not known.
+        disconnect_tokens: After how many tokens its user leaves; 0: not for that.
+        disconnect_ns: How long after it was sent its user leaves, ns; -1: not for that.
+        attempts: How often it was sent: 1, or more where the server refused it.
+        retried_ns: From `ready` to when the last attempt was to be sent, ns; 0: there was one.
+        first_sent, first_closed, first_status: Of the first of several attempts; 0: there was one.
+        retry_after: The value of Retry-After in an answer with an error, or None.
+        session_token: Header lines with the token of its session, to be sent, or None.
+        response_head: The status line and fields of the answer, if `keeps_head`; else None.
+        redaction: Takes credentials out of the text of the answer; None: there are none.
+        keeps_text, keeps_answer, keeps_head: What to keep of the answer; set before the request.
+        reused: Whether its connection had carried a request before.
+        window_filled: Whether so much was unread at once that the server may have had to wait.
+        done_seen: Whether [DONE] came.
+        by_reader: Whether aiohttp's reader read the answer.
     """
 
     index: int

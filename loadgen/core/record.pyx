@@ -9,14 +9,14 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 from cpython.bytes cimport PyBytes_AS_STRING
 
-from loadgen.core.c.buffer cimport append, append_bytes, free_buffer
-from loadgen.core.c.event_arrays cimport (
-    copy_of_stamps, count_inexact, drop_tokens, earliest, free_arrays, put, put_read, reserve
+from loadgen.core.c.memory cimport (
+    BYTES, COUNTING, RECORDS, append, append_bytes, count_freed, count_objects, free_buffer, live_count,
 )
-from loadgen.core.c.event_runs cimport append_event, append_run, is_complete
-from loadgen.core.c.leak_count cimport BYTES, COUNTING, RECORDS, count_freed, count_objects, live_count
-from loadgen.core.c.tpot cimport tokens_of_tpot, tokens_of_vllms_tpot
-from loadgen.core.c.event_flags cimport CONTENT, OTHER, REASONING, SO_FAR, TOKENS
+from loadgen.core.c.events cimport (
+    append_event, append_run, copy_of_stamps, count_inexact, drop_tokens, earliest, free_arrays, is_complete, put,
+    put_read, reserve,
+)
+from loadgen.core.event_flags cimport CONTENT, CUMULATIVE, OTHER, REASONING, TOKENS
 
 import json
 
@@ -57,7 +57,7 @@ cdef class Record:
             at_ns: Its stamp.
         """
         cdef int64_t kinds
-        if flags & SO_FAR and 0 <= completion <= self.counted:  # the same text again, with a finish reason
+        if flags & CUMULATIVE and 0 <= completion <= self.counted:  # the same text again, with a finish reason
             flags &= ~<int64_t>TOKENS
         kinds = flags & TOKENS
         append_event(&self.runs, flags, at_ns)
@@ -118,13 +118,13 @@ cdef class Record:
             self.reasoning_tokens = reasoning
         return 0
 
-    cdef int append_text(self, const char *text, Py_ssize_t n, bint so_far) except -1:
-        """Keep text of the answer, escaped as in JSON; with `so_far` it may be all text until now."""
-        return append(&self.text_json, text, n, so_far)
+    cdef int append_text(self, const char *text, Py_ssize_t n, bint cumulative) except -1:
+        """Keep text of the answer, escaped as in JSON; with `cumulative` it may be all text until now."""
+        return append(&self.text_json, text, n, cumulative)
 
-    cdef int append_answer(self, const char *text, Py_ssize_t n, bint so_far) except -1:
+    cdef int append_answer(self, const char *text, Py_ssize_t n, bint cumulative) except -1:
         """Keep content of the answer, as `append_text` does."""
-        return append(&self.answer_json, text, n, so_far)
+        return append(&self.answer_json, text, n, cumulative)
 
     cpdef end(self, outcome, detail, int64_t at_ns):
         """End the request, and take credentials that the server may have repeated out of what it said.
@@ -326,12 +326,12 @@ cdef class Record:
         return max(0, min(self.reasoning_tokens, self.completion_tokens - self.counted))
 
     cdef int64_t tokens_after_first_event(self) noexcept:
-        """The streamed tokens that came after the first event; 0 if there was only one event."""
-        return tokens_of_tpot(self.events, self.get_answer_tokens(), self.get_hidden_tokens(), self.get_first_tokens())
+        """The tokens that TPOT is divided by: those that were streamed after the first event; 0: there is no TPOT."""
+        return self.get_answer_tokens() - self.get_hidden_tokens() - self.get_first_tokens() if self.events > 1 else 0
 
     cdef int64_t tokens_but_one(self) noexcept:
-        """All tokens but one, streamed or not, as vLLM counts; 0 if there was only one event."""
-        return tokens_of_vllms_tpot(self.events, self.get_answer_tokens())
+        """The tokens that vLLM divides by: all but one, whatever was streamed; 0 if there was only one event."""
+        return self.get_answer_tokens() - 1 if self.events > 1 else 0
 
     cdef int64_t get_lag_ns(self) noexcept:
         """The time from due to sent without the waits for a slot, a retry and a connection, ns; below 0 if early."""

@@ -2,8 +2,6 @@
 
 from loadgen.core.record import Record
 
-FLAGS: dict[str, int]  # what an event can say (`loadgen.core.event_flags`), by its name in files
-
 def record_line(
     record: Record, start_ns: int, source: str | None, *, answer: bool = False, class_name: str | None = None
 ) -> bytes:

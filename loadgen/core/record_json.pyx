@@ -7,40 +7,15 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport strlen
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
-from loadgen.core.c.buffer cimport Buffer, append_bytes, free_buffer
+from loadgen.core.c.memory cimport BYTES, COUNTING, Buffer, append_bytes, free_buffer, live_count
 from loadgen.core.c.digits cimport PLACES, put_decimal
-from loadgen.core.c.event_flags cimport (
-    CHOICE, CONTENT, DONE, EMPTY, FINISH, OLD_REASONING, OTHER, REASONING, RESULT, ROLE, SO_FAR, TOKENS, TOOL, USAGE,
-)
-from loadgen.core.c.event_runs cimport EventRun
-from loadgen.core.c.leak_count cimport BYTES, COUNTING, live_count
+from loadgen.core.event_flags cimport TOKENS
+from loadgen.core.c.events cimport EventRun
 from loadgen.core.record cimport Record
-
-import functools
 
 import orjson
 
-FLAGS = {
-    "content": CONTENT,
-    "reasoning": REASONING,
-    "other": OTHER,
-    "result": RESULT,
-    "choice": CHOICE,
-    "role": ROLE,
-    "empty": EMPTY,
-    "finish": FINISH,
-    "usage": USAGE,
-    "reasoning_content": OLD_REASONING,
-    "tool": TOOL,
-    "done": DONE,
-    "so_far": SO_FAR,
-}
-
-
-@functools.cache
-def names_json(flags):
-    """Return the names of a set of flags, joined by +, as a JSON string in bytes."""
-    return orjson.dumps("+".join([name for name, flag in FLAGS.items() if flags & flag]))
+from loadgen.core.event_flags import names_json
 
 
 cdef int put_int(Buffer *out, int64_t value) except -1:

@@ -1,13 +1,24 @@
-"""Sketch: a coarse histogram for live progress, small to send and mergeable without loss."""
+"""Coarse histograms: Sketch, for live progress, and Timeline, with a histogram for each column of time.
+
+A Sketch is small to send. A Timeline takes memory of constant size: a run has at most COLUMNS columns, and when it goes
+on beyond the last one, each two columns become one. Both are merged exactly: two merged ones equal that of all values.
+"""
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
+from typing import Self
 
-from loadgen.core.histogram import Histogram, coarse_lowest, coarse_row
+from loadgen.core.histogram import DAY_NS, Histogram, coarse_lowest, coarse_row
 
-MAX_ERROR = 1 / 32  # relative error of a percentile, besides that of the histogram itself
+COLUMNS = 256
+MIN_WIDTH_NS = 250_000_000  # of a column
+# A row is a group of buckets of a `Histogram`, as wide as a bucket of a `Sketch`.
+ROWS = coarse_row(DAY_NS) + 1
+Cells = dict[int, int]  # counts above 0, by column * ROWS + row
+MAX_ERROR = 1 / 32  # relative error of a Sketch's percentile, besides that of the histogram itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +82,8 @@ class Sketch:
             return None
         position = (self.count - 1) * p / 100
         rank = int(position)
-        low, high = self.value_at_rank(rank), self.value_at_rank(rank + 1)
+        low = self.value_at_rank(rank)
+        high = self.value_at_rank(rank + 1)
         return (low + (high - low) * (position - rank)) / 1e6
 
     def value_at_rank(self, rank: int, /) -> float:
@@ -83,8 +95,53 @@ class Sketch:
         up_to = list(accumulate(self.counts.values()))
         place = bisect_left(up_to, min(rank + 1, up_to[-1]))
         lowest = next(islice(self.counts, place, None))
-        return lowest, _highest_ns(lowest)
+        return lowest, coarse_lowest(coarse_row(lowest) + 1) - 1
 
 
-def _highest_ns(lowest: int) -> int:
-    return coarse_lowest(coarse_row(lowest) + 1) - 1
+@dataclass(frozen=True)
+class Timeline:
+    """How often each latency occurred in each column of time.
+
+    Attributes:
+        width_ns: The width of a column; the first one begins with the clock.
+        ttft: Times to first token of ok requests, by when that token came.
+        icl: Gaps between token-bearing events of ok requests, by when they ended.
+    """
+
+    width_ns: int
+    ttft: Cells
+    icl: Cells
+
+    def merge(self, other: Self) -> "Timeline":
+        """Return the sum of two timelines; associative and commutative."""
+        width_ns = max(self.width_ns, other.width_ns)
+        a = self.of_width(width_ns)
+        b = other.of_width(width_ns)
+        return Timeline(width_ns, _added(a.ttft, b.ttft), _added(a.icl, b.icl))
+
+    def of_width(self, width_ns: int) -> "Timeline":
+        """Return the same values in columns of `width_ns`, a multiple of its own by a power of two."""
+        times = width_ns // self.width_ns
+        return Timeline(width_ns, _widened(self.ttft, times), _widened(self.icl, times)) if times > 1 else self
+
+
+def width_for(last_ns: int, width_ns: int) -> int:
+    """Return the width at which the columns reach `last_ns` after the start: `width_ns` times a power of two."""
+    while last_ns // width_ns >= COLUMNS:
+        width_ns *= 2
+    return width_ns
+
+
+def _added(cells: Cells, other: Cells) -> Cells:
+    total = Counter(cells)
+    total.update(other)
+    return dict(total)
+
+
+def _widened(cells: Cells, times: int) -> Cells:
+    """Return the same counts in columns `times` as wide."""
+    wide: Counter[int] = Counter()
+    for cell, count in cells.items():
+        column, row = divmod(cell, ROWS)
+        wide[column // times * ROWS + row] += count
+    return dict(wide)

@@ -3,7 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-from loadgen.core.c.buffer cimport Buffer
+from loadgen.core.c.memory cimport Buffer
 from loadgen.core.dialect_scan cimport DialectScanner
 from loadgen.core.record cimport Record
 
@@ -18,7 +18,7 @@ cdef class SseReader:
     cdef Py_ssize_t tail  # bytes since the last token-bearing event ended, without the end of its chunk
     cdef bint skips_lf  # the last line ended with CR: an LF that follows belongs to it
     cdef bint has_data, at_first_line, at_end
-    cdef bint is_aside  # events are not those of chat: they are of a dialect, or [DONE] has come
+    cdef bint is_no_chat  # events are not those of chat: they are of a dialect, or [DONE] has come
     cdef Buffer partial_line, event
     cdef int begin(self, Record record) except -1
     cdef int feed(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1

@@ -10,15 +10,14 @@ from libc.stdint cimport int64_t
 from libc.string cimport memchr
 from cpython.bytes cimport PyBytes_AS_STRING
 
-from loadgen.core.c.buffer cimport append_bytes, free_buffer
+from loadgen.core.c.memory cimport BYTES, COUNTING, append_bytes, free_buffer, live_count
 from loadgen.core.c.json_scan cimport Delta, scan_event
-from loadgen.core.c.leak_count cimport BYTES, COUNTING, live_count
-from loadgen.core.c.event_flags cimport CONTENT, DONE, SO_FAR, USAGE
+from loadgen.core.event_flags cimport CONTENT, CUMULATIVE, DONE, USAGE
 from loadgen.core.record cimport Record
 
 import json
 
-from loadgen.core import sse_event, whole_answer
+from loadgen.core import reference_parser
 from loadgen.core.outcome import Outcome
 
 MAX_LINE = 64 * 1024 * 1024
@@ -44,9 +43,9 @@ cdef inline int put_delta(Record record, Delta *delta, int64_t at_ns) except -1:
     record.add_event(delta.kinds | delta.says, delta.tokens, delta.completion_tokens, at_ns)
     if delta.kinds:
         if record.keeps_text:
-            record.append_text(delta.text, delta.text_len, delta.says & SO_FAR)
+            record.append_text(delta.text, delta.text_len, delta.says & CUMULATIVE)
         if record.keeps_answer and delta.kinds == CONTENT:
-            record.append_answer(delta.text, delta.text_len, delta.says & SO_FAR)
+            record.append_answer(delta.text, delta.text_len, delta.says & CUMULATIVE)
     if delta.finish != NULL:
         record.finish_reason = delta.finish[:delta.finish_len].decode("utf-8", "replace")
     if delta.says & USAGE:
@@ -77,7 +76,7 @@ cdef class SseReader:
         self.record, self.outcome, self.detail = record, None, None
         self.failed = self.skips_lf = self.has_data = self.at_end = False
         self.at_first_line = True
-        self.is_aside = self.scanner is not None
+        self.is_no_chat = self.scanner is not None
         self.partial_line.size = self.event.size = 0
         return 0
 
@@ -160,7 +159,7 @@ cdef class SseReader:
     cdef int _read_event(self, const char *p, Py_ssize_t n) except -1:
         """Read the data of one event with the scanner. One test leaves the path of chat, whatever the reason."""
         cdef Delta delta
-        if self.is_aside or n == 0:
+        if self.is_no_chat or n == 0:
             return self._read_aside(p, n)
         if n == 6 and p[:6] == b"[DONE]":
             return self._read_done()
@@ -180,7 +179,7 @@ cdef class SseReader:
         return put_delta(self.record, &delta, self.at_ns)
 
     cdef int _read_done(self) except -1:
-        self.record.done_seen = self.is_aside = True
+        self.record.done_seen = self.is_no_chat = True
         return self.record.add_event(DONE, -1, -1, self.at_ns)
 
     cdef int _parse_event(self, bytes payload) except -1:
@@ -188,7 +187,7 @@ cdef class SseReader:
         try:
             # An event stream is UTF-8, and bytes that are not stand as U+FFFD.
             payload_utf8 = payload.decode("utf-8", "replace").encode()
-            delta = sse_event.parse(payload_utf8, None if self.scanner is None else self.scanner.dialect)
+            delta = reference_parser.parse(payload_utf8, None if self.scanner is None else self.scanner.dialect)
         except ValueError as wrong:
             if self.at_end:
                 return self._fail(Outcome.TRUNCATED, "the stream ended inside an event")
@@ -200,7 +199,7 @@ cdef class SseReader:
         """Read an answer in one piece, which came at `at_ns`, as one event."""
         self.at_ns, self.tail = at_ns, 0
         try:
-            delta = whole_answer.parse_text(payload.decode("utf-8", "replace").encode())
+            delta = reference_parser.parse_text(payload.decode("utf-8", "replace").encode())
         except ValueError as wrong:
             sample = payload[:200].decode("utf-8", "replace")
             return self._fail(Outcome.PROTOCOL_ERROR, f"no answer in one piece ({wrong}): {sample}")
@@ -215,10 +214,10 @@ cdef class SseReader:
         if delta.kinds:
             if record.keeps_text:
                 escaped = _escaped(delta.text)
-                record.append_text(PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2, delta.says & SO_FAR)
+                record.append_text(PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2, delta.says & CUMULATIVE)
             if record.keeps_answer:
                 escaped = _escaped(delta.answer)
-                record.append_answer(PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2, delta.says & SO_FAR)
+                record.append_answer(PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2, delta.says & CUMULATIVE)
         record.finish_reason = delta.finish_reason or record.finish_reason
         if delta.matched_stop is not None:
             record.matched_stop = delta.matched_stop

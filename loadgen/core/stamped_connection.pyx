@@ -9,11 +9,13 @@ from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport int64_t, uint64_t
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
-from loadgen.core.c.clock cimport now_ns
-from loadgen.core.c.kernel_stamp cimport ask_for_stamps, count_received, receive, stamp_of_sent
-from loadgen.core.c.sockets cimport MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, recv, send
+from loadgen.core.c.kernel cimport (
+    MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, ask_for_stamps, count_received, now_ns, receive, recv, send,
+    stamp_of_sent,
+)
 from loadgen.core.http1 cimport IDLE, READER, Response
-from loadgen.core.read_loop cimport READ_BYTES, STALL_NS, KernelClock, ReadLoop
+from loadgen.core.kernel_clock cimport KernelClock
+from loadgen.core.read_loop cimport READ_BYTES, STALL_NS, ReadLoop
 from loadgen.core.record cimport Record
 
 import os
@@ -58,7 +60,7 @@ cdef class Connection:
             the connection.
         transport: The asyncio transport.
         read_loop: The loop that reads the socket; its hook counts reads, tokens and sends.
-        tls: A `TlsStream` whose hands are shaken; None: the connection has no TLS.
+        tls: A `TlsStream` after its handshake; None: the connection has no TLS.
         scanner: As that of a `Response`.
 
     Attributes:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadgen.config.python_names import python_names
+from loadgen.config.run_fields import python_names
 from loadgen.lab.audit import Finding, auditor
 from loadgen.lab.study import report
 from loadgen.lab.study.execute import conductor
@@ -19,10 +19,9 @@ from loadgen.lab.study.report import findings_text
 from loadgen.lab.study.spec import study_file
 from loadgen.lab.study.spec.study_file import StudyFile
 from loadgen.library.accepted import check_callback, check_path
-from loadgen.library.run import OnProgress, ignore
-from loadgen.library.synchronous import synchronous
+from loadgen.library.run import OnProgress, ignore, synchronous
 from loadgen.metrics.progress import Progress
-from loadgen.util.plugins import find
+from loadgen.util.packages import find
 from loadgen.util.terminal_text import printable
 
 STORE_SUFFIX, REPORT_SUFFIX = ".store", ".report"

@@ -3,9 +3,8 @@
 from dataclasses import fields
 from pathlib import Path
 
-from loadgen.config import credential_files, output_check
-from loadgen.config.field_types import check_type
-from loadgen.config.option import flag
+from loadgen.config import output_check, target
+from loadgen.config.option import check_type, flag
 from loadgen.config.output import FILES, SAVING
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -21,18 +20,19 @@ def accepted(settings: RunSettings | None) -> RunSettings:
     Raises:
         BadInput: A value cannot be used, a file cannot be written, or the library cannot do what a setting asks.
     """
-    given = RunSettings() if settings is None else settings
-    check_type("settings", given, RunSettings, "give a RunSettings")
+    if settings is None:
+        settings = RunSettings()
+    check_type("settings", settings, RunSettings, "give a RunSettings")
     for field in fields(RunSettings):
-        if field.metadata["instead"] and getattr(given, field.name) != field.default:
+        if field.metadata["instead"] and getattr(settings, field.name) != field.default:
             raise BadInput(flag(field.name), "is for the command alone", field.metadata["instead"])
     for name in NAMES_OF_RESULT:
-        if getattr(given, name) is not None and not given.saves_result:
+        if getattr(settings, name) is not None and not settings.saves_result:
             raise BadInput(flag(name), "names a file that nothing asks for", "add save_result=True")
-    secrets = credential_files.read_credential_files({"api_key": given.api_key, "header": given.header})
-    asked = endpoints.checked(given.replace(**secrets))
-    output_check.check_writable(asked)
-    return asked
+    secrets = target.read_credential_files({"api_key": settings.api_key, "header": settings.header})
+    checked = endpoints.checked(settings.replace(**secrets))
+    output_check.check_writable(checked)
+    return checked
 
 
 def accepted_for_series(settings: RunSettings) -> RunSettings:

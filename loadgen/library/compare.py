@@ -5,9 +5,9 @@ from itertools import chain
 from pathlib import Path
 
 from loadgen.analysis.compare import JudgedComparison, NoiseFile, Side
-from loadgen.analysis.compare.names import names as names_of_paths
-from loadgen.config.field_types import check_type
-from loadgen.config.python_names import python_names
+from loadgen.analysis.compare.side import names as names_of_paths
+from loadgen.config.option import check_type
+from loadgen.config.run_fields import python_names
 from loadgen.errors import BadInput
 from loadgen.report import RunResult
 
@@ -43,20 +43,20 @@ def compare(
     Raises:
         BadInput: A file cannot be read, the workloads differ, a run is on two sides, or an argument cannot be used.
     """
-    sides = [_runs("baseline", baseline), *(_runs("candidates", each) for each in candidates)]
+    sides = [_runs("baseline", baseline), *(_runs("candidates", candidate) for candidate in candidates)]
     check_type("names", names, Sequence | None, TEXTS)
     check_type("fail_if", fail_if, Sequence, TEXTS)
     check_type("noise", noise, str | Path | None, "give the path of a file")
     with python_names("names", "noise", "fail_if", "anyway"):
         if not candidates:
             raise BadInput("candidates", "there is none", "give another side to compare with the baseline")
-        read = [
-            Side.of_sources(name, [each if isinstance(each, RunResult) else str(each) for each in side])
-            for name, side in zip(_names(sides, names), sides, strict=True)
+        named = [
+            Side.of_sources(name, [run if isinstance(run, RunResult) else str(run) for run in runs])
+            for name, runs in zip(_names(sides, names), sides, strict=True)
         ]
         conditions = [fail_if] if isinstance(fail_if, str) else fail_if
-        known = None if noise is None else NoiseFile.read(str(noise))
-        return JudgedComparison.of(read, noise=known, fail_if=conditions, anyway=anyway)
+        variation = None if noise is None else NoiseFile.read(str(noise))
+        return JudgedComparison.of(named, noise=variation, fail_if=conditions, anyway=anyway)
 
 
 def _runs(argument: str, side: Runs) -> list[RunResult | str | Path]:
@@ -66,10 +66,10 @@ def _runs(argument: str, side: Runs) -> list[RunResult | str | Path]:
         BadInput: It is none.
     """
     check_type(argument, side, RunResult | str | Path | Sequence, RUNS)
-    found = [side] if isinstance(side, RunResult | str | Path) else list(side)
-    for each in found:
-        check_type(argument, each, RunResult | str | Path, RUNS)
-    return found
+    runs = [side] if isinstance(side, RunResult | str | Path) else list(side)
+    for run in runs:
+        check_type(argument, run, RunResult | str | Path, RUNS)
+    return runs
 
 
 def _names(sides: Sequence[Sequence[RunResult | str | Path]], names: Sequence[str] | None) -> Sequence[str]:

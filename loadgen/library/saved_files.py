@@ -26,8 +26,8 @@ class SavedSeries(Series, kw_only=True):
         return series_console.render(self)
 
     def __repr__(self) -> str:
-        found = "" if self.found is None else f", found {self.found.level}"
-        return f"<loadgen.SavedSeries: {self.kind} over {self.over}, {len(self.points)} runs{found}>"
+        level = "" if self.found is None else f", found {self.found.level}"
+        return f"<loadgen.SavedSeries: {self.kind} over {self.over}, {len(self.points)} runs{level}>"
 
 
 def load(path: str | Path) -> SavedResult:
@@ -49,11 +49,11 @@ def load_all(path: str | Path) -> list[SavedResult]:
         BadInput: It cannot be read, or holds something else than results of runs.
     """
     check_path("path", path)
-    found = run_result.read(path)
-    if any(map(is_series, found)):
+    saved = run_result.read(path)
+    if any(map(is_series, saved)):
         raise BadInput("FILE", f"{path} holds a sweep or a search", "read it with load_series")
     with run_result.whole(str(path)):
-        return [SavedResult.from_dict(each) for each in found]
+        return [SavedResult.from_dict(result) for result in saved]
 
 
 def load_series(path: str | Path) -> SavedSeries:
@@ -63,8 +63,8 @@ def load_series(path: str | Path) -> SavedSeries:
         BadInput: It cannot be read, or is no series.
     """
     check_path("path", path)
-    found: list[dict[str, Any]] = run_result.read(path)
-    if len(found) != 1 or not is_series(found[0]):
+    saved: list[dict[str, Any]] = run_result.read(path)
+    if len(saved) != 1 or not is_series(saved[0]):
         raise BadInput("FILE", f"{path} holds no sweep and no search", "read results of runs with load")
     with run_result.whole(str(path)):
-        return SavedSeries.from_dict(found[0])
+        return SavedSeries.from_dict(saved[0])

@@ -9,23 +9,22 @@ from loadgen import report
 from loadgen.analysis.search.early_stop import StopRule
 from loadgen.analysis.search.load_search import LoadSearch
 from loadgen.analysis.search.search_check import check_chosen, check_requested
-from loadgen.config.field_types import check_type
 from loadgen.config.load import AxisName
-from loadgen.config.python_names import python_names
+from loadgen.config.option import check_type
+from loadgen.config.run_fields import python_names
 from loadgen.config.serialize import differences
 from loadgen.config.settings import RunSettings
 from loadgen.errors import LoadgenError
 from loadgen.library.accepted import accepted_for_series, check_callback
-from loadgen.library.run import OnProgress, ignore
+from loadgen.library.run import OnProgress, ignore, synchronous
 from loadgen.library.saved_files import SavedSeries
-from loadgen.library.synchronous import synchronous
 from loadgen.metrics.progress import Progress
 from loadgen.report.result.series import Point
 from loadgen.runner import run as runner
 from loadgen.runner.coordinator import open_participant
 from loadgen.runner.run_result import Result
 from loadgen.runner.server import Server
-from loadgen.util import scratch_dir
+from loadgen.util import files
 
 OnPoint = Callable[[Point], None]
 
@@ -65,30 +64,30 @@ async def search(
         check_chosen(chosen, over)
         check_requested(settings)
         # A duration needs a finite rate, which a search chooses.
-        asked = accepted_for_series(settings.replace(duration=None)).replace(duration=settings.duration)
-        found = LoadSearch(asked, over, chosen)
-        async with runner.serving(found.first_settings, on_progress) as server:
+        checked = accepted_for_series(settings.replace(duration=None)).replace(duration=settings.duration)
+        runs = LoadSearch(checked, over, chosen)
+        async with runner.serving(runs.first_settings, on_progress) as server:
             try:
-                await _execute(found, server, on_progress, on_point)
+                await _execute(runs, server, on_progress, on_point)
             except LoadgenError as error:
-                if not found.data.points:
+                if not runs.data.points:
                     raise
-                found.data.partial = str(error)
-        report.series.add_conclusions(found.data)
-        return SavedSeries.from_dict(found.data.to_dict())
+                runs.data.partial = str(error)
+        report.series.add_conclusions(runs.data)
+        return SavedSeries.from_dict(runs.data.to_dict())
 
 
 search_sync = synchronous(search)
 
 
-async def _execute(found: LoadSearch, server: Server, on_progress: OnProgress, on_point: OnPoint) -> None:
-    data, reported = found.data, 0
+async def _execute(runs: LoadSearch, server: Server, on_progress: OnProgress, on_point: OnPoint) -> None:
+    data, reported = runs.data, 0
 
     async def measure(settings: RunSettings, name: str, stop: StopRule) -> Result:
         if data.points:
             data.notes += await server.flush()
-        asked = found.settings.replace(**differences(server.settings, settings)).checked()
-        async with open_participant(asked, own_loop=True) as participant:
+        requested = runs.settings.replace(**differences(server.settings, settings)).checked()
+        async with open_participant(requested, own_loop=True) as participant:
 
             def watch(progress: Progress) -> None:
                 on_progress(progress)
@@ -96,10 +95,15 @@ async def _execute(found: LoadSearch, server: Server, on_progress: OnProgress, o
                     participant.abort(why)
 
             at_level = replace(server, settings=settings)
-            result = await runner.run(asked, server=at_level, on_progress=watch, participant=participant)
-        level = found.level_of(settings)
+            result = await runner.run(requested, server=at_level, on_progress=watch, participant=participant)
+        level = runs.level_of(settings)
         data.points.append(report.series.make_point(level, result, result.snapshot, limits=data.slo, saved=[]))
         return result
+
+    @contextlib.contextmanager
+    def records(name: str) -> Iterator[Path]:
+        with files.scratch_folder() as folder:  # removed once the records are judged
+            yield folder / name
 
     def report_points() -> None:
         nonlocal reported
@@ -107,11 +111,4 @@ async def _execute(found: LoadSearch, server: Server, on_progress: OnProgress, o
             on_point(point)
         reported = len(data.points)
 
-    await found.execute(server.settings, measure, _records, on_level=report_points)
-
-
-@contextlib.contextmanager
-def _records(name: str) -> Iterator[Path]:
-    """Yield the path of a run's records, which are removed once they are judged."""
-    with scratch_dir.scratch_folder() as folder:
-        yield folder / name
+    await runs.execute(server.settings, measure, records, on_level=report_points)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from loadgen.config.slo import GAPS
 from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import NO_FAILURES, Outcome
-from loadgen.core.timeline import Timeline
+from loadgen.core.sketch import Timeline
 from loadgen.metrics.failures import Failures
 
 if TYPE_CHECKING:

@@ -2,12 +2,11 @@
 
 from loadgen.report import series
 from loadgen.report.console import render
-from loadgen.report.file_names import series_path
-from loadgen.report.files import opener_for, save, save_junit, save_markdown, save_page
+from loadgen.report.files import opener_for, save, save_junit, save_markdown, save_page, series_path
 from loadgen.report.json_file import from_dict, load, to_json, write_json
 from loadgen.report.result import RunResult
+from loadgen.report.sections.verdict import describe_misses
 from loadgen.report.series import is_series
-from loadgen.report.slo_misses import describe_misses
 from loadgen.report.summary_line import summary_line
 
 __all__ = [

@@ -1,12 +1,13 @@
-"""The summary of results for continuous integration: Markdown that GitHub renders, and JUnit XML."""
+"""Summaries of results: Markdown that GitHub renders, JUnit suites, and the HTML that a notebook shows below a cell."""
 
 from collections.abc import Iterator, Sequence
 
-from loadgen.report import gate, html, junit, latency_table, load_line, run_page, verdict_lines
+from loadgen.report import gate, html, load_line, run_page
 from loadgen.report.html import Block, Document, Heading, Items, Note, Paragraph, Span, Table, Tone
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
-from loadgen.report.run_page import run, verdict
+from loadgen.report.run_page import run
+from loadgen.report.sections import latencies, verdict
 from loadgen.report.summary_line import summary_line
 from loadgen.util.number_format import four_digits, three_digits
 
@@ -22,12 +23,12 @@ def markdown(result: RunResult | Series) -> str:
     return html.github(Document(title, tuple(_blocks(result))))
 
 
-def suite(result: RunResult) -> junit.Suite:
+def suite(result: RunResult) -> gate.Suite:
     """Make the JUnit suite of a run: a test case for each demand of its gate."""
     settings = result.provenance.settings
     properties = {"model": result.numbers.model_id, "target": run.target_urls(result), "label": settings.label or ""}
     properties |= {"summary": summary_line(result)}
-    return junit.Suite(
+    return gate.Suite(
         "run",
         run.title(result),
         gate.demands(result),
@@ -40,7 +41,7 @@ def suite(result: RunResult) -> junit.Suite:
 def gate_blocks(demands: Sequence[gate.Demand]) -> Iterator[Block]:
     """Write a gate as a heading with its outcome, and a table of the demands."""
     yield Heading(2, f"Gate: {'passed' if gate.passed(demands) else 'FAILED'}")
-    rows = ((STATES[one.met], Span(one.name, Tone.CODE), one.finding) for one in demands)
+    rows = ((STATES[demand.met], Span(demand.name, Tone.CODE), demand.finding) for demand in demands)
     yield Table.of(("", "Demand", "Found"), rows)
 
 
@@ -48,19 +49,8 @@ def opening(result: RunResult) -> Iterator[Block]:
     """Write the answer, the load and the banners of a run."""
     yield Paragraph.of(Span(summary_line(result), Tone.STRONG))
     yield Paragraph.of(load_line.full_text(result))
-    for banner in verdict_lines.banners(result):
+    for banner in verdict.banners(result):
         yield Note("warning", banner, ())
-
-
-def _blocks(result: RunResult) -> Iterator[Block]:
-    yield from opening(result)
-    yield from gate_blocks(gate.demands(result))
-    yield Heading(2, "Figures")
-    yield from figures(result)
-    if wrong := result.failed_checks:
-        yield Heading(2, "Checks that failed")
-        yield Items(tuple(map(verdict.reason, wrong)))
-    yield Paragraph.of(_origin(result))
 
 
 def figures(result: RunResult) -> Iterator[Block]:
@@ -71,6 +61,26 @@ def figures(result: RunResult) -> Iterator[Block]:
         yield table
         if few:
             yield Paragraph.of("* few requests")
+
+
+def notebook_html(result: RunResult) -> str:
+    """Write the answer, the figures and the failed checks of a run as HTML without a style of its own."""
+    blocks = [*opening(result), *figures(result)]
+    if wrong := result.failed_checks:
+        blocks.append(Items(tuple(map(verdict.reason, wrong))))
+    return html.fragment(Document("", tuple(blocks)))
+
+
+def _blocks(result: RunResult) -> Iterator[Block]:
+    yield from opening(result)
+    yield from gate_blocks(gate.demands(result))
+    yield Heading(2, "Figures")
+    yield from figures(result)
+    if wrong := result.failed_checks:
+        yield Heading(2, "Checks that failed")
+        yield Items(tuple(map(verdict.reason, wrong)))
+    where = f", at {urls}" if (urls := run.target_urls(result)) else ""
+    yield Paragraph.of(f"{run.loadgen_version(result)}, {run.date(result.numbers)}{where}.")
 
 
 def _rates(result: RunResult) -> Table:
@@ -94,20 +104,13 @@ def _latencies(result: RunResult) -> tuple[Table, bool]:
     Returns:
         The table, and whether percentiles of few requests are marked in it.
     """
-    columns, rows = latency_table.statistics(result), []
-    for name, title in latency_table.measured(result):
+    columns, rows = latencies.statistics(result), []
+    for name, title in latencies.measured(result):
         values = result.latency_ms.named(name)
-        requests = latency_table.request_count(name, result)
-        shown = [
-            three_digits(values.statistic_ms(column)) + latency_table.few_mark(column, requests) for column in columns
-        ]
-        errors = latency_table.client_errors(name, result)
-        known = [error for column in columns if (error := errors.get(column)) is not None]
-        rows.append((title, *shown, four_digits(max(known, default=None))))
+        requests = latencies.request_count(name, result)
+        shown = [three_digits(values.statistic_ms(column)) + latencies.few_mark(column, requests) for column in columns]
+        errors = latencies.client_errors(name, result)
+        errors_ms = [error for column in columns if (error := errors.get(column)) is not None]
+        rows.append((title, *shown, four_digits(max(errors_ms, default=None))))
     table = Table.of(("Latency (ms)", *columns, "client error at most"), rows, text_columns=1)
     return table, any("*" in text for row in rows for text in row[1:])
-
-
-def _origin(result: RunResult) -> str:
-    where = f", at {urls}" if (urls := run.target_urls(result)) else ""
-    return f"{run.loadgen_version(result)}, {run.date(result.numbers)}{where}."

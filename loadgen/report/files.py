@@ -1,7 +1,12 @@
-"""Files of a run: written so that an interrupted write never leaves half a file."""
+"""Files of a run: their names, and how they are written, so that an interrupted write never leaves half a file.
+
+A file has the name that was asked for, else one as `vllm bench serve` gives it. Pages, summaries and gates are imported
+only where they are written: most runs have none, and `loadgen run` imports this module while the run goes on.
+"""
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,14 +17,18 @@ import orjson
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.report import pytorch_format
-from loadgen.report.file_names import result_path
-from loadgen.report.hdr_log import write_hlog
+from loadgen.report import tool_formats
 from loadgen.report.json_file import from_dict, to_json
 from loadgen.report.result import RunResult
+from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.series import Series
-from loadgen.util import private_files
-from loadgen.util.atomic_file import write_atomic
+from loadgen.report.tool_formats import write_hlog
+from loadgen.util import files
+from loadgen.util.files import write_atomic
+
+NOT_IN_NAMES = re.compile(r"[^\w.+=@-]")
+MAX_PROFILE = 40  # characters of a profile
+MAX_BYTES = 80  # of the label and of the model: most file systems allow 255 in all
 
 
 @dataclass(frozen=True)
@@ -74,48 +83,16 @@ def save(settings: RunSettings, result: RunResult, snapshot: Snapshot) -> SavedF
     return saved
 
 
-def _save_result(saved: SavedFiles, settings: RunSettings, result: RunResult) -> None:
-    """Write the JSON of a result, and beside it PyTorch's format if the environment asks for it."""
-    data, path = result.data, result_path(settings, result.numbers)
-    if not settings.result_filename and not settings.append_result:
-        path = _free(path)
-    name, write = ("append_result", _append) if settings.append_result else ("save_result", write_atomic)
-    saved.add(name, path, lambda: write(path, to_json(data) + "\n", opener_for(settings)))
-    if pytorch_format.wanted():
-        beside, records = path.with_suffix(".pytorch.json"), pytorch_format.records(settings, data)
-        saved.add(name, beside, lambda: write_atomic(beside, orjson.dumps(records).decode() + "\n"))
-
-
-def _free(path: Path) -> Path:
-    """Return the path, numbered if a file has it: the names of two runs that begin in one second are the same."""
-    number, free = 1, path
-    while free.exists():
-        number += 1
-        free = path.with_name(f"{path.stem}-{number}{path.suffix}")
-    return free
-
-
-def _add_written_during_run(saved: SavedFiles, settings: RunSettings, result: RunResult) -> None:
-    """Add the records and the capture, which are complete or not."""
-    client = result.client
-    errors = {"records": client.records_error, "capture": client.capture and client.capture.error}
-    for name, error in errors.items():
-        if path := getattr(settings, name):
-            if error:
-                saved.errors.append(f"{flag(name)} {path} is not complete: {error}")
-            else:
-                saved.paths.append(path)
-
-
 def save_page(path: str, results: Sequence[RunResult | Series]) -> None:
     """Write the page of results, or of series, from a run or from a file alike.
 
     Raises:
         OSError: It cannot be written.
     """
-    from loadgen.report import run_page as page
+    from loadgen.report import run_page
 
-    write_atomic(Path(path), page.html([from_dict(orjson.loads(to_json(one.to_dict()))) for one in results]))
+    read_again = [from_dict(orjson.loads(to_json(result.to_dict()))) for result in results]
+    write_atomic(Path(path), run_page.html(read_again))
 
 
 def save_markdown(path: str, result: RunResult | Series) -> None:
@@ -135,14 +112,76 @@ def save_junit(path: str, results: Sequence[RunResult]) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    from loadgen.report import ci_summary, junit
+    from loadgen.report import ci_summary, gate
 
-    write_atomic(Path(path), junit.xml([ci_summary.suite(result) for result in results]))
+    write_atomic(Path(path), gate.junit_xml([ci_summary.suite(result) for result in results]))
 
 
 def opener_for(settings: RunSettings) -> Callable[[str, int], int] | None:
     """Return the opener of a result's files: only their owner may read answers of the server."""
-    return private_files.opener if settings.save_detailed else None
+    return files.private_opener if settings.save_detailed else None
+
+
+def result_path(settings: RunSettings, numbers: RunNumbers) -> Path:
+    """Return the path of a result: as asked, else named as `vllm bench serve` names it."""
+    if settings.rate_profile is not None:
+        rate = f"profile-{_in_name(settings.rate_profile)[:MAX_PROFILE]}"
+    elif settings.ramp_up_strategy is None:
+        rate = f"{float(settings.request_rate)}qps"
+    else:
+        start, end = settings.ramp_up_start_rps, settings.ramp_up_end_rps
+        rate = f"ramp-up-{settings.ramp_up_strategy}-{start}qps-{end}qps"
+    cap = f"-concurrency{settings.max_concurrency}" if settings.max_concurrency is not None else ""
+    if settings.concurrency_profile is not None:
+        cap = f"-concurrency-{_in_name(settings.concurrency_profile)[:MAX_PROFILE]}"
+    model = _in_name(numbers.model_id.split("/")[-1])  # the server may have named it
+    label = _in_name(settings.label or numbers.backend)
+    name = settings.result_filename or f"{label}-{rate}{cap}-{model}-{numbers.date}.json"
+    return Path(settings.result_dir or ".") / name
+
+
+def series_path(settings: RunSettings, series: Series) -> Path | None:
+    """Return the path of a series: as asked, else named beside the files of its runs; None where no result is saved.
+
+    With --append-result, the file that is named holds the runs.
+    """
+    if not settings.saves_result:
+        return None
+    folder = Path(settings.result_dir or ".")
+    if settings.result_filename and not settings.append_result:
+        return folder / settings.result_filename
+    first = series.points[0].result.numbers
+    model = _in_name(first.model_id.split("/")[-1])
+    label = _in_name(settings.label or first.backend)
+    return folder / f"{label}-{series.kind}-{series.over}-{model}-{first.date}.json"
+
+
+def _save_result(saved: SavedFiles, settings: RunSettings, result: RunResult) -> None:
+    """Write the JSON of a result, and beside it PyTorch's format if the environment asks for it."""
+    data, path = result.data, result_path(settings, result.numbers)
+    if not settings.result_filename and not settings.append_result:
+        free, number = path, 1
+        while free.exists():  # the names of two runs that begin in one second are the same
+            number += 1
+            free = path.with_name(f"{path.stem}-{number}{path.suffix}")
+        path = free
+    name, write = ("append_result", _append) if settings.append_result else ("save_result", write_atomic)
+    saved.add(name, path, lambda: write(path, to_json(data) + "\n", opener_for(settings)))
+    if tool_formats.wants_pytorch_format():
+        beside, records = path.with_suffix(".pytorch.json"), tool_formats.pytorch_records(settings, data)
+        saved.add(name, beside, lambda: write_atomic(beside, orjson.dumps(records).decode() + "\n"))
+
+
+def _add_written_during_run(saved: SavedFiles, settings: RunSettings, result: RunResult) -> None:
+    """Add the records and the capture, which are complete or not."""
+    client = result.client
+    errors = {"records": client.records_error, "capture": client.capture and client.capture.error}
+    for name, error in errors.items():
+        if path := getattr(settings, name):
+            if error:
+                saved.errors.append(f"{flag(name)} {path} is not complete: {error}")
+            else:
+                saved.paths.append(path)
 
 
 def _append(path: Path, line: str, opener: Callable[[str, int], int] | None) -> None:
@@ -161,3 +200,7 @@ def _append(path: Path, line: str, opener: Callable[[str, int], int] | None) -> 
             with contextlib.suppress(OSError):  # a device cannot be cut
                 file.truncate(size)
             raise
+
+
+def _in_name(text: str) -> str:
+    return NOT_IN_NAMES.sub("_", text).encode()[:MAX_BYTES].decode(errors="ignore")

@@ -1,13 +1,15 @@
-"""Gate: the demands that the exit code of a run depends on, and whether each is met."""
+"""Gate: the demands that the exit code of a run depends on, whether each is met, and JUnit XML of them."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from xml.etree import ElementTree
 
 from loadgen.metrics.failures import Failures
-from loadgen.report import verdict_lines
 from loadgen.report.result import RunResult
+from loadgen.report.sections import verdict
 from loadgen.report.summary_line import failures_by_outcome, has_failed
 from loadgen.util.number_format import plural
+from loadgen.util.terminal_text import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,21 @@ class Demand:
 
 def demands(result: RunResult) -> list[Demand]:
     """Judge a run by all that its exit code depends on."""
-    return list(_demands(result))
+    settings, label = result.provenance.settings, str(result.verdict)
+    demanded = "verdict VALID" if settings.strict else "verdict not INVALID"
+    is_good = label == "VALID" or (label == "SUSPECT" and not settings.strict)
+    demands = [Demand(demanded, is_good, "; ".join([label, *result.reasons()]))]
+    if result.partial:
+        demands.append(Demand("run not ended early", False, result.partial))
+    gone, failures = result.no_answer_since_s, Failures.among(result.outcomes, result.never_due)
+    finding = f"{failures.failed} of {plural(failures.of, 'request')} failed"
+    finding += f" ({failures_by_outcome(result)})" if failures.failed else ""
+    finding += "" if gone is None else f"; no answer from {gone:.1f} s on"
+    most = f"{100 * settings.max_error_rate:.4g}%"
+    demands.append(Demand(f"failed requests <= {most}", not has_failed(result) and gone is None, finding))
+    for row, line in zip(result.slo, verdict.slo_lines(result), strict=True):
+        demands.append(Demand(row.limit, None if label == "INVALID" else row.met, line.partition(": ")[2]))
+    return demands
 
 
 def passed(demands: Sequence[Demand]) -> bool:
@@ -35,18 +51,60 @@ def passed(demands: Sequence[Demand]) -> bool:
     return all(demand.met for demand in demands)
 
 
-def _demands(result: RunResult) -> Iterator[Demand]:
-    settings, verdict = result.provenance.settings, str(result.verdict)
-    demanded = "verdict VALID" if settings.strict else "verdict not INVALID"
-    is_good = verdict == "VALID" or (verdict == "SUSPECT" and not settings.strict)
-    yield Demand(demanded, is_good, "; ".join([verdict, *result.reasons()]))
-    if result.partial:
-        yield Demand("run not ended early", False, result.partial)
-    gone, failures = result.no_answer_since_s, Failures.among(result.outcomes, result.never_due)
-    found = f"{failures.failed} of {plural(failures.of, 'request')} failed"
-    found += f" ({failures_by_outcome(result)})" if failures.failed else ""
-    found += "" if gone is None else f"; no answer from {gone:.1f} s on"
-    most = f"{100 * settings.max_error_rate:.4g}%"
-    yield Demand(f"failed requests <= {most}", not has_failed(result) and gone is None, found)
-    for row, line in zip(result.slo, verdict_lines.slo_lines(result), strict=True):
-        yield Demand(row.limit, None if verdict == "INVALID" else row.met, line.partition(": ")[2])
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Demands on one thing.
+
+    Attributes:
+        command: The command that judged: run or compare.
+        name: What the demands are on, such as a run.
+        demands: A test case each; one that cannot be judged is an error.
+        seconds: How long it took.
+        timestamp: When it began, as ISO 8601; empty: unknown.
+        properties: What else is known of it.
+    """
+
+    command: str
+    name: str
+    demands: Sequence[Demand]
+    seconds: float = 0.0
+    timestamp: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def junit_xml(suites: Sequence[Suite]) -> str:
+    """Write suites as a JUnit file."""
+    root = _element("testsuites", name="loadgen", **_counts([demand for suite in suites for demand in suite.demands]))
+    for suite in suites:
+        at = {"timestamp": suite.timestamp} if suite.timestamp else {}
+        counts = _counts(suite.demands) | {"time": f"{suite.seconds:.3f}"}
+        element = _element("testsuite", name=suite.name, **counts, **at)
+        if suite.properties:
+            properties = ElementTree.SubElement(element, "properties")
+            properties.extend(_element("property", name=name, value=value) for name, value in suite.properties.items())
+        element.extend(_case(suite, demand) for demand in suite.demands)
+        root.append(element)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _case(suite: Suite, demand: Demand) -> ElementTree.Element:
+    # The time of the suite is that of the run, which all of its cases share.
+    case = _element("testcase", classname=f"loadgen.{suite.command}", name=demand.name, time="0")
+    if demand.met:
+        out = ElementTree.SubElement(case, "system-out")
+        out.text = printable(demand.finding)
+    else:
+        case.append(_element("error" if demand.met is None else "failure", message=demand.finding))
+    return case
+
+
+def _counts(demands: Sequence[Demand]) -> dict[str, str]:
+    states = [demand.met for demand in demands]
+    counts = {"tests": len(states), "failures": states.count(False), "errors": states.count(None), "skipped": 0}
+    return {name: str(count) for name, count in counts.items()}
+
+
+def _element(tag: str, **attributes: str) -> ElementTree.Element:
+    """Make an element; control characters in a server's text are escaped."""
+    return ElementTree.Element(tag, {name: printable(value) for name, value in attributes.items()})

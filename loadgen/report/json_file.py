@@ -10,8 +10,8 @@ from loadgen.errors import BadInput
 from loadgen.report.result import SCHEMA, RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.series import is_series
-from loadgen.util import private_files
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util import files
+from loadgen.util.files import write_atomic
 
 NOT_ASCII = re.compile("[^ -~]")
 
@@ -31,10 +31,10 @@ def load(path: str) -> list[dict[str, Any]]:
     results = _objects(path, text)
     for where, result in results:
         try:
-            known = is_series(result) or result["loadgen"]["schema"] == SCHEMA
+            is_complete = is_series(result) or result["loadgen"]["schema"] == SCHEMA
         except (KeyError, TypeError):
-            known = False
-        if not known:
+            is_complete = False
+        if not is_complete:
             raise BadInput(
                 "FILE",
                 f"{where} is not a loadgen result, or not a whole one",
@@ -84,16 +84,16 @@ def write_json(path: str | Path, data: dict[str, Any], *, private: bool = False)
         BadInput: It cannot be written.
     """
     try:
-        write_atomic(Path(path), to_json(data) + "\n", private_files.opener if private else None)
+        write_atomic(Path(path), to_json(data) + "\n", files.private_opener if private else None)
     except OSError as error:
         raise BadInput("FILE", f"{path} cannot be written ({error.strerror})", "name another") from error
 
 
 def to_json(data: dict[str, Any]) -> str:
     """Write a result as one line of JSON, with escapes for what a terminal might obey."""
-    return NOT_ASCII.sub(_escaped, orjson.dumps(data).decode())
+    return NOT_ASCII.sub(_escape, orjson.dumps(data).decode())
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     c = match.group()
     return c if c.isprintable() else "".join(f"\\u{unit:04x}" for unit in memoryview(c.encode("utf-16-le")).cast("H"))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from loadgen.config.load_profile import CONCURRENCY, LoadProfile
 from loadgen.config.settings import RunSettings
-from loadgen.config.think_time import ThinkTime
+from loadgen.config.user_behavior import ThinkTime
 from loadgen.report.result import RunResult
 from loadgen.report.series import level_with_unit
 from loadgen.util.number_format import duration, plural
@@ -23,11 +23,15 @@ def text_of_settings(settings: RunSettings) -> str:
 def full_text(result: RunResult) -> str:
     """Describe requests, prompts, data set, arrivals, how long the run took, and the label."""
     settings = result.provenance.settings
+    prompts = result.provenance.saved_prompts
+    classes = settings.request_classes
+    names = dict.fromkeys(settings.of_class(request_class).dataset_name for request_class in classes)
+    images = f"{prompts['images'] / prompts['requests']:.1f} images each" if prompts.get("images") else ""
     parts = [
         _requests(result),
         *_tokens(result),
-        _data_sets(result),
-        _images(result),
+        f"data sets {', '.join(names)}" if len(names) > 1 else f"data set {next(iter(names), settings.dataset_name)}",
+        images,
         _classes(result),
         _arrivals(result),
         cap(settings),
@@ -76,22 +80,12 @@ def _tokens(result: RunResult) -> Iterator[str]:
         if prompts is not None:
             yield f"{prompts / ok:.0f} tokens{_range(result, 'input_tokens')} on average"
         return
-    answers, asked = tokens.output_tokens, tokens.planned_output_tokens
-    shorter = abs(asked - answers) > SAME * asked
+    answers, requested = tokens.output_tokens, tokens.planned_output_tokens
+    differs = abs(requested - answers) > SAME * requested
     of_prompts = "" if prompts is None else f"{prompts / ok:.0f} tokens in{_range(result, 'input_tokens')} and "
-    out = f"{answers / ok:.0f}{f' (asked: {asked / ok:.0f})' * shorter} out{_range(result, 'output_tokens')}"
+    beside = f" (asked: {requested / ok:.0f})" if differs else ""
+    out = f"{answers / ok:.0f}{beside} out{_range(result, 'output_tokens')}"
     yield f"{of_prompts}{out} on average"
-
-
-def _data_sets(result: RunResult) -> str:
-    settings = result.provenance.settings
-    names = dict.fromkeys(settings.of_class(one).dataset_name for one in settings.request_classes)
-    return f"data sets {', '.join(names)}" if len(names) > 1 else f"data set {next(iter(names), settings.dataset_name)}"
-
-
-def _images(result: RunResult) -> str:
-    prompts = result.provenance.saved_prompts
-    return f"{prompts['images'] / prompts['requests']:.1f} images each" if prompts.get("images") else ""
 
 
 def _classes(result: RunResult) -> str:

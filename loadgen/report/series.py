@@ -8,9 +8,8 @@ from loadgen.config import slo
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import statistic_ms
 from loadgen.report.result import RunResult
-from loadgen.report.result.brief import RunBrief
-from loadgen.report.result.limit import all_met, judge_limits
-from loadgen.report.result.series import SERIES_SCHEMA, Point, PointLatencies, Series
+from loadgen.report.result.outcomes import all_met, judge_limits
+from loadgen.report.result.series import SERIES_SCHEMA, Point, PointLatencies, RunBrief, Series
 
 UNITS = {"rate": "requests/s", "concurrency": "requests in flight"}
 TOO_FEW = "too few requests to decide"
@@ -29,8 +28,8 @@ def add_conclusions(series: Series) -> None:
     """Set the knee and the notes of a series, which follow from all of its points."""
     best = knee_candidate(series.points) if series.kind == "sweep" else None
     series.knee = best.level if best is not None and not is_highest_level(best, series.points) else None
-    hashes = (each.result.findings.prompts_sha256 for each in series.points)
-    prompts = [each for each in hashes if each is not None]
+    hashes = (point.result.findings.prompts_sha256 for point in series.points)
+    prompts = [sha256 for sha256 in hashes if sha256 is not None]
     repeated = [REPEATED] if len(set(prompts)) < len(prompts) else []
     series.notes = list(dict.fromkeys(series.notes + repeated))
 
@@ -41,7 +40,11 @@ def make_point(
     """Make the point of a run at a level of the load.
 
     Args:
-        limits: The SLO that it is held against, if there is one.
+        level: The level of the load.
+        result: The result of the run.
+        snapshot: The numbers it was made from.
+        limits: The SLO that it is judged by, if there is one.
+        saved: The paths of its files.
     """
     clock = result.latency_from
     rows = judge_limits(limits, snapshot, clock)
@@ -70,14 +73,14 @@ def knee_candidate(points: Sequence[Point]) -> Point | None:
     Returns:
         None where there are fewer than three levels, or one has no throughput or no latency.
     """
-    found = _judgeable(points)
-    if len({each.level for each in found}) < 3 or not all(map(_power, found)):
+    judgeable = _judgeable(points)
+    if len({point.level for point in judgeable}) < 3 or not all(map(_power, judgeable)):
         return None
-    return max(found, key=_power)
+    return max(judgeable, key=_power)
 
 
 def _judgeable(points: Sequence[Point]) -> list[Point]:
-    return [each for each in points if each.level != "inf" and each.verdict != "INVALID"]
+    return [point for point in points if point.level != "inf" and point.verdict != "INVALID"]
 
 
 def is_highest_level(best: Point, points: Sequence[Point]) -> bool:
@@ -85,14 +88,14 @@ def is_highest_level(best: Point, points: Sequence[Point]) -> bool:
     return level_of(best) == max(map(level_of, _judgeable(points)))
 
 
-def _power(each: Point) -> float:
-    e2el, throughput = each.latency_ms.e2el_mean, each.result.numbers.output_throughput
+def _power(point: Point) -> float:
+    e2el, throughput = point.latency_ms.e2el_mean, point.result.numbers.output_throughput
     return throughput / e2el if e2el and throughput else 0.0
 
 
-def level_of(each: Point) -> float:
-    """The level of a point as a number; "inf" is the highest."""
-    return float(each.level)
+def level_of(point: Point) -> float:
+    """Return the level of a point as a number; "inf" is the highest."""
+    return float(point.level)
 
 
 def level_text(level: float | str) -> str:

@@ -35,10 +35,14 @@ def parts(series: Series) -> Iterator[Part]:
         yield from _search_parts(series)
     elif series.load is not None:
         yield from _repeated_parts(series)
-    elif series.slo and any(each.met is not None for each in series.points):
+    elif series.slo and any(point.met is not None for point in series.points):
         yield from _slo_parts(series)
     else:
-        yield from _level_parts(series)
+        levels = list(_levels(rows(series)))
+        runs = plural(len(series.points), "run")
+        what = f"{runs} at {_levels_text(levels, series.over)}" if levels else "No run ended"
+        for text in _knee_parts(series) or (what,):
+            yield text, Colour.NONE
     failed = sum(bool(point.result.findings.error_rate) for point in series.points)
     if failed and series.kind != "search":  # a search goes on until requests fail
         yield f"requests failed in {failed} of {plural(len(series.points), 'run')}", Colour.RED
@@ -58,10 +62,10 @@ def load(series: Series) -> str:
     numbers = [point.result.numbers for point in series.points if point.result.numbers.completed]
     if not numbers:
         return ""
-    counts = [each.num_prompts for each in numbers]
-    ok = sum(each.completed for each in numbers)
-    answers = sum(each.total_output_tokens for each in numbers) / ok
-    prompts = [each.total_input_tokens for each in numbers if each.total_input_tokens is not None]
+    counts = [run.num_prompts for run in numbers]
+    ok = sum(run.completed for run in numbers)
+    answers = sum(run.total_output_tokens for run in numbers) / ok
+    prompts = [run.total_input_tokens for run in numbers if run.total_input_tokens is not None]
     knows_prompts = len(prompts) == len(numbers)
     lengths = f"{sum(prompts) / ok:.0f} tokens in and {answers:.0f}" if knows_prompts else f"{answers:.0f} tokens"
     lengths += " out"
@@ -91,21 +95,23 @@ def is_simulated(series: Series) -> bool:
 
 def slo_text(limits: str) -> str:
     """Write an SLO with spaces and units: ttft_p99<500,error_rate<1% as "ttft_p99 < 500 ms, error_rate < 1%"."""
-    return ", ".join(map(_limit_text, slo.parse(limits)))
-
-
-def _limit_text(limit: slo.Limit) -> str:
-    number, unit = re.findall(r"<=?\s*([0-9.]+)\s*([a-z%]*)", limit.text)[0]
-    unit = unit or ("" if limit.metric == "error" else "ms")
-    return f"{limit.name} {'<=' if limit.inclusive else '<'} {number}{unit if unit == '%' else f' {unit}'}".rstrip()
+    texts = []
+    for limit in slo.parse(limits):
+        number, unit = re.findall(r"<=?\s*([0-9.]+)\s*([a-z%]*)", limit.text)[0]
+        unit = unit or ("" if limit.metric == "error" else "ms")
+        sign = "<=" if limit.inclusive else "<"
+        texts.append(f"{limit.name} {sign} {number}{unit if unit == '%' else f' {unit}'}".rstrip())
+    return ", ".join(texts)
 
 
 def _search_parts(series: Series) -> Iterator[Part]:
-    found, over, limits = series.found, series.over, slo_text(series.slo or "")
-    assert found is not None
-    meets = f"{level_with_unit(found.level, over)} {_verb('meet', found.level, over)} {limits}" if found.level else ""
+    answer, over, limits = series.found, series.over, slo_text(series.slo or "")
+    assert answer is not None
+    meets = (
+        f"{level_with_unit(answer.level, over)} {_verb('meet', answer.level, over)} {limits}" if answer.level else ""
+    )
     highest = "rate" if over == "rate" else "concurrency"
-    match found.end:
+    match answer.end:
         case "edge":
             yield f"{meets}, the highest {highest} found", Colour.GREEN
             yield _next_level(series), Colour.NONE
@@ -114,11 +120,11 @@ def _search_parts(series: Series) -> Iterator[Part]:
             yield f"{_next_level(series)}, and the search ended there", Colour.NONE
         case "none":
             yield f"No {AXIS_NAMES[over]} meets {limits}", Colour.RED
-            if found.fails:
-                lowest = f"the lowest that was tried, {level_with_unit(found.fails, over)},"
-                yield f"{lowest} {_miss_text(series, found.fails)}", Colour.NONE
-        case "client" if found.last is not None:
-            limit = f"at {level_with_unit(found.last, over)} the client, not the server, was the limit"
+            if answer.fails:
+                lowest = f"the lowest that was tried, {level_with_unit(answer.fails, over)},"
+                yield f"{lowest} {_miss_text(series, answer.fails)}", Colour.NONE
+        case "client" if answer.last is not None:
+            limit = f"at {level_with_unit(answer.last, over)} the client, not the server, was the limit"
             yield (f"At least {meets}", Colour.GREEN) if meets else ("Nothing is known of the server", Colour.YELLOW)
             yield limit, Colour.YELLOW
         case _:
@@ -128,11 +134,11 @@ def _search_parts(series: Series) -> Iterator[Part]:
 
 
 def _next_level(series: Series) -> str:
-    found = series.found
-    assert found is not None
-    if not found.fails:
-        return f"nothing failed up to {level_text(found.level or 0)}"
-    return f"{level_text(found.fails)} {_miss_text(series, found.fails)}"
+    answer = series.found
+    assert answer is not None
+    if not answer.fails:
+        return f"nothing failed up to {level_text(answer.level or 0)}"
+    return f"{level_text(answer.fails)} {_miss_text(series, answer.fails)}"
 
 
 def _miss_text(series: Series, level: float) -> str:
@@ -144,14 +150,14 @@ def _miss_text(series: Series, level: float) -> str:
 
 def _slo_parts(series: Series) -> Iterator[Part]:
     over, limits = series.over, slo_text(series.slo or "")
-    own = rows(series)
-    met, missed = (list(_levels(row for row in own if row.judged.met is judged)) for judged in (True, False))
+    shown = rows(series)
+    met, missed = (list(_levels(row for row in shown if row.judged.met is judged)) for judged in (True, False))
     if not met:
         yield f"No level meets {limits}", Colour.RED
-        yield f"tried: {_levels_text([row.level for row in own], over)}", Colour.NONE
+        yield f"tried: {_levels_text([row.level for row in shown], over)}", Colour.NONE
     elif not missed or met[-1] < missed[0]:
         yield f"{level_with_unit(met[-1], over)} {_verb('meet', met[-1], over)} {limits}", Colour.GREEN
-        above = next((row.level for row in own if row.level > met[-1]), None)
+        above = next((row.level for row in shown if row.level > met[-1]), None)
         what = "no higher level was tried" if above is None else f"{level_text(above)} {_miss_text(series, above)}"
         yield what, Colour.NONE
     else:
@@ -172,13 +178,6 @@ def _repeated_parts(series: Series) -> Iterator[Part]:
     yield (f"{runs} of one load, {series.load}" if series.points else "No run ended"), Colour.NONE
 
 
-def _level_parts(series: Series) -> Iterator[Part]:
-    levels = list(_levels(rows(series)))
-    what = f"{plural(len(series.points), 'run')} at {_levels_text(levels, series.over)}" if levels else "No run ended"
-    for text in _knee_parts(series) or (what,):
-        yield text, Colour.NONE
-
-
 def _knee_parts(series: Series) -> tuple[str, ...]:
     best = knee_candidate(series.points)
     if best is None:
@@ -191,19 +190,19 @@ def _knee_parts(series: Series) -> tuple[str, ...]:
 
 def _deciding_points(series: Series) -> list[Point]:
     """List the runs that the answer follows from: of a search those at the edge."""
-    found = series.found
-    edge = [] if found is None else [each for each in series.points if each.level in (found.level, found.fails)]
+    answer = series.found
+    edge = [] if answer is None else [point for point in series.points if point.level in (answer.level, answer.fails)]
     return edge or series.points
 
 
 def _highest_valid(series: Series) -> float | None:
     """Return the highest level that meets the SLO in VALID runs alone, if that is not the one that was found."""
-    found = series.found
-    if found is None or not found.level:
+    answer = series.found
+    if answer is None or not answer.level:
         return None
-    met = [row for row in rows(series) if row.judged.met and row.level <= found.level]
+    met = [row for row in rows(series) if row.judged.met and row.level <= answer.level]
     valid = [row.level for row in met if all(run.verdict == "VALID" for run in row.runs)]
-    return max(valid, default=None) if found.level not in valid else None
+    return max(valid, default=None) if answer.level not in valid else None
 
 
 def _run_remarks(series: Series) -> Iterator[str]:
@@ -220,11 +219,11 @@ def _run_remarks(series: Series) -> Iterator[str]:
             has = "has" if row.judged.runs == 1 else "have"
             level = level_with_unit(row.level, over)
             yield f"{level} could not be confirmed: {count} {has} too few requests to show it"
-    found: dict[str, list[float]] = {}
+    levels_by_reason: dict[str, list[float]] = {}
     for point in points:
         if point.why and not (is_search and (point.why == TOO_FEW or point.level == "inf")):
-            found.setdefault(point.why, []).append(level_of(point))
-    for why, levels in found.items():
+            levels_by_reason.setdefault(point.why, []).append(level_of(point))
+    for why, levels in levels_by_reason.items():
         where = _where(levels, series)
         yield f"{where[0].upper()}{where[1:]}: {why}"
 
@@ -249,8 +248,8 @@ def _failed_checks(point: Point) -> Iterator[str]:
     yield from (reason.partition(":")[0] for reason in point.result.findings.reasons)
 
 
-def _levels(found: Iterable[Row]) -> Iterator[float]:
-    yield from dict.fromkeys(row.level for row in found)
+def _levels(shown: Iterable[Row]) -> Iterator[float]:
+    yield from dict.fromkeys(row.level for row in shown)
 
 
 def _where(levels: Sequence[float], series: Series) -> str:

@@ -1,14 +1,28 @@
-"""The console report of a series: its table, the remarks on its runs, and the answer last."""
+"""The console report of a series: its table, how much repeated runs differ, the remarks on its runs, and the answer."""
 
+import statistics
 from collections.abc import Iterator, Sequence
 
-from loadgen.report import series_spread
 from loadgen.report.result.series import Series
 from loadgen.report.series_answer import is_simulated, load, parts, remarks, title
 from loadgen.report.series_rows import FEW_VALUES, MARK, Column, table
 from loadgen.report.summary_line import join_parts
+from loadgen.util.number_format import four_digits, percent
 from loadgen.util.terminal_text import PLAIN, Screen, printable, wrap
 
+HEADINGS = ("mean", "std", "min", "max")
+RATES = {
+    "request_throughput": "req/s",
+    "output_throughput": "output tok/s",
+    "total_token_throughput": "total tok/s",
+}
+LATENCIES = {
+    "ttft_p50": "TTFT p50, ms",
+    "ttft_p99": "TTFT p99, ms",
+    "tpot_p50": "TPOT p50, ms",
+    "tpot_p99": "TPOT p99, ms",
+    "e2el_mean": "E2EL mean, ms",
+}
 TITLE_WIDTH, WIDTH = 50, 80
 
 
@@ -24,6 +38,28 @@ def render(series: Series, *, saved: Sequence[str] = (), screen: Screen = PLAIN)
     return "\n".join([*map(printable, lines), join_parts(parts(series), screen)]) + "\n"
 
 
+def spread_lines(series: Series) -> Iterator[str]:
+    """Write a table of mean, sample standard deviation and range; nothing unless several runs had one load."""
+    points = series.points
+    if series.load is None or len(points) < 2:
+        return
+    columns = [(label, [getattr(point.result.numbers, name) for point in points]) for name, label in RATES.items()]
+    columns += [(label, [point.latency_ms.named(name) for point in points]) for name, label in LATENCIES.items()]
+    rows = []
+    for label, values in columns:
+        if None not in values:
+            statistic = (statistics.mean(values), statistics.stdev(values), min(values), max(values))
+            rows.append((label, tuple(map(four_digits, statistic))))
+    widths = [max(map(len, column)) for column in zip(HEADINGS, *(cells for _, cells in rows), strict=True)]
+    yield f"{len(points)} runs of one load, {series.load}:"
+    for label, cells in (("", HEADINGS), *rows):
+        numbers = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+        yield f"  {label:<14}  {numbers}"
+    throughput = columns[0][1]
+    if None not in throughput and (mean := statistics.mean(throughput)):
+        yield f"  req/s varies by {percent(statistics.stdev(throughput) / mean, 1)} (std / mean)"
+
+
 def _lines(series: Series) -> Iterator[str]:
     yield f"{f' {title(series)} ':=^{TITLE_WIDTH}}"
     if is_simulated(series):
@@ -33,7 +69,7 @@ def _lines(series: Series) -> Iterator[str]:
     yield f"latencies in ms from {series.latency_from}"
     columns = table(series)
     yield from _aligned(columns)
-    yield from series_spread.lines(series)
+    yield from spread_lines(series)
     notes = [FEW_VALUES] if any(MARK in cell for column in columns for cell in column.cells) else []
     of_load = [f"Load: {text}."] if (text := load(series)) else []
     for text in (*notes, *remarks(series), *of_load):
@@ -45,7 +81,7 @@ def _aligned(columns: Sequence[Column]) -> Iterator[str]:
     shown = []
     for number, column in enumerate(columns):
         marked = column.has_numbers and any(cell.endswith((MARK, " ")) for cell in column.cells)
-        cells = [column.head + " " * marked, *column.cells]
+        cells = [f"{column.head} " if marked else column.head, *column.cells]
         width = max(map(len, cells))
         right = column.has_numbers or not number
         shown.append([f"{cell:>{width}}" if right else f"{cell:<{width}}" for cell in cells])

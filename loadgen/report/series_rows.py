@@ -1,12 +1,12 @@
 """Rows: what a series shows at each level. A search judges all runs at a level together, a sweep each of its runs."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from loadgen.config import slo
-from loadgen.report.result.efficiency import Efficiency
+from loadgen.report.result.rates import Efficiency
 from loadgen.report.result.series import BoundedLimit, LoadLevel, Point, Series
 from loadgen.report.series import level_of
 from loadgen.report.summary_line import worst_verdict
@@ -82,9 +82,9 @@ class Row:
     def throughput(self, name: str) -> float | None:
         """Return a throughput of `RunNumbers`, of all runs together; None if one of them sent nothing."""
         numbers = [run.result.numbers for run in self.runs]
-        known = [(each.duration, getattr(each, name)) for each in numbers if getattr(each, name) is not None]
-        duration_s = sum(seconds for seconds, _ in known)
-        return sum(seconds * value for seconds, value in known) / duration_s if duration_s else None
+        rates = [(run.duration, getattr(run, name)) for run in numbers if getattr(run, name) is not None]
+        duration_s = sum(seconds for seconds, _ in rates)
+        return sum(seconds * value for seconds, value in rates) / duration_s if duration_s else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +111,13 @@ def rows(series: Series) -> list[Row]:
     for point in points:
         if math.isfinite(level_of(point)):
             grouped.setdefault(level_of(point), []).append(point)
-    judged = {each.level: each for each in series.levels}
-    return [
-        Row(judged.get(level) or _judged(runs, _met(runs, series)), runs, confirms=True)
-        for level, runs in grouped.items()
-    ]
+    judged = {level.level: level for level in series.levels}
+    shown = []
+    for level, runs in grouped.items():
+        # An earlier version did not save whether the runs at a level meet the SLO.
+        is_answer = series.found is not None and series.found.level == level
+        shown.append(Row(judged.get(level) or _judged(runs, is_answer or runs[-1].met), runs, confirms=True))
+    return shown
 
 
 def has_tokens(series: Series) -> bool:
@@ -140,37 +142,33 @@ def table(series: Series, *, with_bounds: bool = False) -> list[Column]:
         series: The runs.
         with_bounds: Whether the values that the SLO limits have their bounds beside them.
     """
-    own = rows(series)
-    columns = [Column(series.over, [f"{row.level:g}" for row in own], has_numbers=False)]
+    shown = rows(series)
+    columns = [Column(series.over, [f"{row.level:g}" for row in shown], has_numbers=False)]
     if series.load is not None:
-        columns = [Column("run", [str(number) for number in range(1, len(own) + 1)], has_numbers=False)]
-    if any(row.judged.slo for row in own):
-        columns.append(Column("SLO", [row.outcome for row in own], has_numbers=False))
-    if len({row.verdict for row in own}) > 1:
-        columns.append(Column("verdict", [row.verdict for row in own], has_numbers=False))
-    columns += _latencies(series, own, with_bounds=with_bounds)
-    answers = [row.answers_per_s for row in own]
+        columns = [Column("run", [str(number) for number in range(1, len(shown) + 1)], has_numbers=False)]
+    if any(row.judged.slo for row in shown):
+        columns.append(Column("SLO", [row.outcome for row in shown], has_numbers=False))
+    if len({row.verdict for row in shown}) > 1:
+        columns.append(Column("verdict", [row.verdict for row in shown], has_numbers=False))
+    columns += _latencies(series, shown, with_bounds=with_bounds)
+    answers = [row.answers_per_s for row in shown]
     if any(rate is not None for rate in answers):
         columns.append(Column("answers/s", _numbers(answers)))
     if None in answers:  # a closed loop, a burst, few answers, or a series of an earlier version
-        columns.append(Column("req/s", _numbers([row.throughput("request_throughput") for row in own])))
+        columns.append(Column("req/s", _numbers([row.throughput("request_throughput") for row in shown])))
     if has_tokens(series):
-        columns.append(Column("tok/s", _numbers([row.throughput("output_throughput") for row in own])))
-    if series.kind == "sweep":
-        columns += _per_gpu(own)
-    if any(row.failed for row in own):
-        columns.append(Column("failed", [percent(row.failed, 1) for row in own]))
-    if any(len(row.runs) > 1 for row in own):
-        columns.append(Column("runs", [str(len(row.runs)) for row in own]))
+        columns.append(Column("tok/s", _numbers([row.throughput("output_throughput") for row in shown])))
+    speeds = [row.efficiency for row in shown]
+    if series.kind == "sweep" and any(speed is not None and speed.gpus is not None for speed in speeds):
+        users = [None if speed is None else speed.output_tokens_per_s_per_user for speed in speeds]
+        gpus = [None if speed is None else speed.output_tokens_per_s_per_gpu for speed in speeds]
+        columns.append(Column("tok/s/user", _numbers(users)))
+        columns.append(Column("tok/s/GPU", _numbers(gpus)))
+    if any(row.failed for row in shown):
+        columns.append(Column("failed", [percent(row.failed, 1) for row in shown]))
+    if any(len(row.runs) > 1 for row in shown):
+        columns.append(Column("runs", [str(len(row.runs)) for row in shown]))
     return columns
-
-
-def _per_gpu(own: Sequence[Row]) -> Iterator[Column]:
-    found = [row.efficiency for row in own]
-    if any(each is not None and each.gpus is not None for each in found):
-        users = [None if each is None else each.output_tokens_per_s_per_user for each in found]
-        gpus = [None if each is None else each.output_tokens_per_s_per_gpu for each in found]
-        yield from (Column("tok/s/user", _numbers(users)), Column("tok/s/GPU", _numbers(gpus)))
 
 
 def heading(name: str) -> str:
@@ -186,44 +184,36 @@ def _judged(runs: Sequence[Point], met: bool | None) -> LoadLevel:
     return LoadLevel(level=level_of(last), met=met, runs=len(runs), why=last.why, slo=limits)
 
 
-def _met(runs: Sequence[Point], series: Series) -> bool | None:
-    """Tell whether runs at a level meet the SLO, where the search did not save it."""
-    if series.found is not None and series.found.level == level_of(runs[0]):
-        return True
-    return runs[-1].met
-
-
-def _latencies(series: Series, own: Sequence[Row], *, with_bounds: bool) -> list[Column]:
+def _latencies(series: Series, rows: Sequence[Row], *, with_bounds: bool) -> list[Column]:
     """Make the columns of the latencies that the SLO limits and, of a sweep, of the usual ones."""
     columns, limits = list[Column](), slo.required_limits(series.slo) if series.slo else []
     limited = {limit.name.replace("median", "p50"): limit for limit in limits if limit.metric != "error"}
     shown = sweep_latencies(series) if series.kind == "sweep" else ()
     for name in shown:
-        cells = _numbers([row.runs[0].latency_ms.named(name) for row in own], [_few(row, name) for row in own])
+        cells = _numbers([row.runs[0].latency_ms.named(name) for row in rows], [_few(row, name) for row in rows])
         columns.append(Column(heading(name), cells))
     for name, limit in limited.items():
         if name in shown:
             continue
-        bounded = [next((each for each in row.judged.slo if each.limit == limit.text), None) for row in own]
-        known = with_bounds and any(each.high is not None for each in bounded if each is not None)
-        values = [each.value if each is not None else None for each in bounded]
-        marks = [not known and _few(row, name) for row in own]
+        bounded = [next((item for item in row.judged.slo if item.limit == limit.text), None) for row in rows]
+        has_bounds = with_bounds and any(item.high is not None for item in bounded if item is not None)
+        values = [item.value if item is not None else None for item in bounded]
+        marks = [not has_bounds and _few(row, name) for row in rows]
         columns.append(Column(heading(name), _numbers(values, marks)))
-        if known:
-            columns.append(Column(INTERVAL, _ranges(bounded)))
+        if has_bounds:
+            lows = [item.low for item in bounded if item is not None]
+            highs = [item.high for item in bounded if item is not None]
+            write = partial(fixed, digits=_digits([*lows, *highs]))
+            cells = [
+                "-" if item is None else bounds(item.low, item.high, write, "> {}", "< {}", "-") for item in bounded
+            ]
+            columns.append(Column(INTERVAL, cells))
     return columns
 
 
 def _few(row: Row, name: str) -> bool:
     p = slo.percentile(name.partition("_")[2])
     return p is not None and 0 < row.completed < least_samples(p)
-
-
-def _ranges(limits: Sequence[BoundedLimit | None]) -> list[str]:
-    """Write the bounds of values: "25.1 to 33.0"; without the one that is unknown."""
-    digits = _digits([end for each in limits if each is not None for end in (each.low, each.high)])
-    write = partial(fixed, digits=digits)
-    return [bounds(each.low, each.high, write, "> {}", "< {}", "-") if each is not None else "-" for each in limits]
 
 
 def _numbers(values: Sequence[float | None], marks: Sequence[bool] = ()) -> list[str]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 
 from loadgen.config import slo
 from loadgen.core.outcome import NO_FAILURES
 from loadgen.metrics.failures import Failures
-from loadgen.report.latency_table import client_errors
 from loadgen.report.result import RunResult
-from loadgen.report.result.limit import all_met
+from loadgen.report.result.outcomes import all_met
+from loadgen.report.sections.latencies import client_errors
 from loadgen.util.number_format import first_of, latency_unit, plural, rounded_up, three_digits
 from loadgen.util.terminal_text import PLAIN, Screen, display_width, printable, wrap
 
@@ -61,7 +62,10 @@ def join_parts(parts: Iterable[Part], screen: Screen = PLAIN) -> str:
             fits = len(lines) == 1 and column + len(SEPARATOR) + width + len(LINE_END) <= (screen.columns or math.inf)
             shown += SEPARATOR if fits else f"{LINE_END}\n"
             column = column + len(SEPARATOR) if fits else 0
-        shown += "\n".join(f"\x1b[{colour}m{each}\x1b[0m" if screen.has_colours and colour else each for each in lines)
+        if screen.has_colours and colour:
+            shown += "\n".join(f"\x1b[{colour}m{line}\x1b[0m" for line in lines)
+        else:
+            shown += "\n".join(lines)
         column = width if len(lines) > 1 else column + width
     return shown
 
@@ -139,14 +143,15 @@ def caveats(result: RunResult) -> Iterator[Part]:
 def _rate(result: RunResult) -> str:
     """Write the rate of answers beside the one that was asked for; in a closed loop or a burst, the throughput."""
     settings, answered = result.provenance.settings, answer_rate(result)
-    asked = settings.request_rate
-    if math.isfinite(asked) and not settings.rate_changes:
-        wanted = three_digits(asked)
+    if math.isfinite(settings.request_rate) and not settings.rate_changes:
+        requested = three_digits(settings.request_rate)
         until = "" if result.no_answer_since_s is None else " until then"
         if result.sessions is not None:
             turns = "" if answered is None else f", {three_digits(answered)} turns/s answered{until}"
-            return f"{wanted} sessions/s asked{turns}"
-        return f"asked {wanted} req/s" if answered is None else f"{three_digits(answered)} of {wanted} req/s{until}"
+            return f"{requested} sessions/s asked{turns}"
+        if answered is None:
+            return f"asked {requested} req/s"
+        return f"{three_digits(answered)} of {requested} req/s{until}"
     if result.provenance.schedule.duration_s:
         return "" if answered is None else f"{three_digits(answered)} req/s"
     return f"{three_digits(result.numbers.request_throughput)} req/s"
@@ -170,7 +175,11 @@ def failures_by_outcome(result: RunResult) -> str:
     ways = {name: count for name, count in result.outcomes.items() if name not in NO_FAILURES}
     if result.never_due:
         ways["never sent after a failed turn"] = result.never_due
-    return ", ".join(f"{_spelled(name)}: {count}" for name, count in ways.items())
+    texts = []
+    for name, count in ways.items():
+        status = re.fullmatch(r"status\((\d+)\)", name)
+        texts.append(f"{status[1] if status else name.replace('_', ' ')}: {count}")
+    return ", ".join(texts)
 
 
 def verdict_and_outcomes(result: RunResult) -> Iterator[Part]:
@@ -207,8 +216,3 @@ def client_error_ms(result: RunResult) -> float | None:
         for statistic in statistics
     ]
     return max((error for error in errors if error is not None), default=None)
-
-
-def _spelled(outcome: str) -> str:
-    """Write an outcome in words: status(503) is 503."""
-    return outcome[len("status(") : -1] if outcome.startswith("status(") else outcome.replace("_", " ")

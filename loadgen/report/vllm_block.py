@@ -53,7 +53,13 @@ SPEC_DECODE = {
 
 
 def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequence[float]) -> Iterator[str]:
-    """Write the lines of `vllm bench serve`'s block: numbers by its names, and these latencies of them."""
+    """Write the lines of `vllm bench serve`'s block.
+
+    Args:
+        result: The numbers, by `vllm bench serve`'s names.
+        metrics: The latencies that are shown, as far as they are among the numbers.
+        percentiles: Those that are shown of each latency, 0 to 100.
+    """
     yield f"{' Serving Benchmark Result ':=^{WIDTH}}"
     left_out = {key for key in IF_PRESENT if key not in result} | {key for key in IF_KNOWN if result[key] is None}
     if result["request_rate"] == "inf":
@@ -81,10 +87,10 @@ def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequen
 
 def _known(title: str, rows: Mapping[str, tuple[str, str]], result: Mapping[str, Any]) -> Iterator[str]:
     """Write the rows that are known below a title; nothing where none is."""
-    known = [row(label, value, form) for key, (label, form) in rows.items() if (value := result.get(key)) is not None]
-    if known:
+    lines = [row(label, value, form) for key, (label, form) in rows.items() if (value := result.get(key)) is not None]
+    if lines:
         yield f"{title:-^{WIDTH}}"
-        yield from known
+        yield from lines
 
 
 def row(label: str, value: float | str | None, form: str = ".2f") -> str:

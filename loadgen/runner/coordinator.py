@@ -1,30 +1,40 @@
-"""Coordinates the part of a run that is on the clock: chooses who carries it out, and has all take each step at once.
+"""Coordinates a run: opens the participant that sends its requests, and takes it through its steps.
 
-Light to import, as `participant` is.
+What is done once per run is done here, too: scraping server metrics, calls to the servers, and `--stop-when`.
 """
 
 import logging
+import math
+from collections import deque
 from collections.abc import Awaitable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from loadgen.config.settings import RunSettings
+from loadgen.config.slo import ERRORS, RATES, StopCondition
+from loadgen.core.sketch import Sketch
 from loadgen.errors import BadInput, LoadgenError
+from loadgen.metrics.failures import Reachability
 from loadgen.metrics.progress import DONE, OnProgress, Progress
+from loadgen.metrics.records.shards import write_trailer
+from loadgen.metrics.records.trailer import StopEvent
+from loadgen.metrics.run_data import Measurement
+from loadgen.metrics.server.telemetry import LatestServerMetrics, Telemetry
+from loadgen.metrics.snapshot import LoopTotals
+from loadgen.runner.job import Job
+from loadgen.runner.metrics_scraper import MetricsScraper, ScraperProcess
 from loadgen.runner.participant import PROGRESS_S, Participant
+from loadgen.runner.server_calls import ServerCalls
 from loadgen.runner.workers import open_workers, worker_count
+from loadgen.util.clock import now_ns
 from loadgen.util.tasks import background_tasks, repeat
 
-if TYPE_CHECKING:
-    from loadgen.metrics.failures import Reachability
-    from loadgen.metrics.records.trailer import StopEvent
-    from loadgen.metrics.run_data import Measurement
-    from loadgen.runner.job import Job
-
-# Between the time at which all are ready and the start of the clock: each must hear of it before.
-LEAD_NS, LEAD_OF_ONE_NS = 50_000_000, 20_000_000
+# From the time at which all participants are ready to the start of the clock: each must hear of it before.
+LEAD_NS = 50_000_000
+LEAD_OF_ONE_NS = 20_000_000
+STOP_CHECK_S = 1.0  # between two looks at the conditions of --stop-when
+START = Progress("running")  # nothing has happened
 
 logger = logging.getLogger("loadgen")
 
@@ -34,50 +44,55 @@ def open_participant(settings: RunSettings, *, own_loop: bool = False) -> Abstra
 
     Args:
         settings: The settings of the run, checked.
-        own_loop: Whether the running loop measures, where one loop is enough.
+        own_loop: Whether the running loop measures if one loop is enough.
+
+    Returns:
+        A context that yields the participant, without a job.
 
     Raises:
         BadInput: Several participants cannot write the records to the given path.
     """
     if settings.ray is not None:
         _check_records(settings, "--ray")
-        from loadgen.runner.cluster.driver import open_nodes
+        from loadgen.runner.cluster_driver import open_nodes  # 20 ms of CPU time, for few runs
 
         return open_nodes(settings)
     count = worker_count(settings)
     if count > 1:
         _check_records(settings, "--workers")
     if own_loop and count == 1:
-        from loadgen.runner.loop_runner import LoopRunner
+        from loadgen.runner.loop_runner import LoopRunner  # 40 ms of CPU time, which workers make needless
 
         return LoopRunner()
     return open_workers(count)
 
 
 async def coordinate(
-    participant: Participant, job: "Job", prepared: Awaitable[None], on_progress: OnProgress
+    participant: Participant,
+    job: "Job",
+    prepared: Awaitable[None],
+    on_progress: OnProgress,
+    scraper_process: ScraperProcess | None = None,
 ) -> "Measurement":
     """Have a participant carry out a job, and do what is done once in every run.
 
+    That is scraping server metrics, calls to the servers before and after, setting the clock, ending a run whose
+    servers are gone or that meets a condition of --stop-when, and writing the trailer of the records.
+
     Args:
         participant: Open, and without a job.
-        prepared: Awaited until the requests lie in the job's folder.
+        job: The whole run.
+        prepared: Awaited until the requests are in the job's folder.
         on_progress: Called a few times a second from then on, and once at the end.
+        scraper_process: The process that scrapes, where it is open already.
+
+    Returns:
+        The measurement of the whole run, with its telemetry and its calls.
 
     Raises:
         BadInput: A server refuses a call before the clock started.
         LoadgenError: Something failed before the clock started; or all participants died, and nothing was recovered.
     """
-    # That is scraping server metrics, calls to the servers before and after, setting the clock, ending a run whose
-    # servers are gone or that meets a condition of --stop-when, and writing the trailer of the records.
-    from loadgen.metrics.records.shards import write_trailer
-    from loadgen.metrics.server.telemetry import LatestServerMetrics, Telemetry
-    from loadgen.metrics.snapshot import LoopTotals
-    from loadgen.runner.metrics_scraper import MetricsScraper
-    from loadgen.runner.server_calls import ServerCalls
-    from loadgen.runner.stop_conditions import StopConditions
-    from loadgen.util.clock import now_ns
-
     gone: Reachability | None = None
     stopped: StopEvent | None = None
     conditions = StopConditions(job.settings)
@@ -93,13 +108,14 @@ async def coordinate(
 
     def watch() -> None:
         nonlocal gone, stopped
-        on_progress(progress := progress_now())
+        progress = progress_now()
+        on_progress(progress)
         if stopped is None and (stopped := conditions.add(progress)) is not None:
             participant.stop(str(stopped))
         if gone is None and not job.settings.keep_going and (gone := progress.no_answer) is not None:
             participant.abort(f"no answer from {gone.refused_s:.1f} s on: {gone.why}")
 
-    async with MetricsScraper(job.scraping) as scraper:
+    async with MetricsScraper(job.scraping, scraper_process) as scraper:
         await participant.begin(job)
         await prepared
         calls = ServerCalls(job.settings, running if has_sources else None)
@@ -120,8 +136,8 @@ async def coordinate(
             gone = max(progress.contacts, key=lambda contact: contact.refused_s or 0.0)
         on_progress(replace(progress, phase=DONE))
     if stopped is None and conditions.never_judged:
-        told = ", ".join(conditions.never_judged)
-        logger.warning("--stop-when: %s was not judged in this run: it was too short, or too few requests ended", told)
+        names = ", ".join(conditions.never_judged)
+        logger.warning("--stop-when: %s was not judged in this run: it was too short, or too few requests ended", names)
     participant.release()  # before the result is made, which takes as much memory as a worker
     snapshot, trailer = measurement.snapshot, measurement.trailer
     if not snapshot.ended and any(worker.lost for worker in trailer.workers):
@@ -146,6 +162,88 @@ def _check_records(settings: RunSettings, flag: str) -> None:
     Raises:
         BadInput: It is no regular file.
     """
-    if settings.records is not None and (path := Path(settings.records)).exists() and not path.is_file():
+    if settings.records is None:
+        return
+    path = Path(settings.records)
+    if path.exists() and not path.is_file():
         problem = f"{path} is not a regular file, and several processes cannot write to it together"
         raise BadInput("--records", problem, f"name a file, or leave {flag} out")
+
+
+class StopConditions:
+    """The conditions of `--stop-when`: looks at the progress of a run once a second, so they cost nothing per request.
+
+    Args:
+        settings: The settings with the conditions.
+
+    Raises:
+        BadInput: A condition is invalid.
+    """
+
+    def __init__(self, settings: RunSettings) -> None:
+        self._conditions = StopCondition.parse(settings.stop_when) if settings.stop_when is not None else ()
+        self._longest_s = max((condition.over_s or 0.0 for condition in self._conditions), default=0.0)
+        self._seen = deque([START])
+        self._judged = set[StopCondition]()
+
+    def add(self, progress: Progress) -> StopEvent | None:
+        """Look at a progress report, unless the last look was less than a second ago.
+
+        Args:
+            progress: How far the run is.
+
+        Returns:
+            The first condition that holds now; None if none does, or it is too early to look.
+        """
+        if not self._conditions or progress.phase != "running":
+            return None
+        if progress.elapsed_s < self._seen[-1].elapsed_s + STOP_CHECK_S:
+            return None
+        self._seen.append(progress)
+        while self._seen[1].elapsed_s <= progress.elapsed_s - self._longest_s and len(self._seen) > 2:
+            self._seen.popleft()
+        for condition in self._conditions:
+            value = self._value(condition, progress)
+            if value is not None:
+                self._judged.add(condition)
+            if value is not None and not condition.limit.met_by(value):
+                return StopEvent(condition.text, progress.elapsed_s, None if math.isinf(value) else value)
+        return None
+
+    @property
+    def never_judged(self) -> list[str]:
+        """The conditions for which too little was measured whenever they were looked at."""
+        return [condition.text for condition in self._conditions if condition not in self._judged]
+
+    def _value(self, condition: StopCondition, now: Progress) -> float | None:
+        """Return the value that a condition limits; None if too little has been measured."""
+        before = START
+        if condition.over_s is not None:
+            if now.elapsed_s < condition.over_s:
+                return None
+            before = next(seen for seen in reversed(self._seen) if seen.elapsed_s <= now.elapsed_s - condition.over_s)
+        limit = condition.limit
+        failed = now.failed - before.failed
+        if limit.metric == ERRORS:
+            return failed
+        if limit.name in RATES:
+            ended = (now.ended - now.disconnected) - (before.ended - before.disconnected)
+            return failed / ended if ended >= condition.min_values else None
+        sketch: Sketch = getattr(now, limit.metric) - getattr(before, limit.metric)
+        if limit.of_survivors:
+            failed = 0
+        if sketch.count + failed < condition.min_values:
+            return None
+        return _statistic(sketch, limit.statistic, limit.percentile, failed)
+
+
+def _statistic(sketch: Sketch, statistic: str, percentile: float | None, failed: int) -> float | None:
+    """Return a statistic of values and of failed requests, which are beyond all of them, ms; None without values."""
+    if statistic == "mean":
+        return sketch.mean_ms
+    position = (sketch.count + failed - 1) * (100.0 if percentile is None else percentile) / 100
+    if math.ceil(position) >= sketch.count:
+        return math.inf if failed else None
+    low = sketch.value_at_rank(math.floor(position))
+    high = sketch.value_at_rank(math.ceil(position))
+    return (low + (high - low) * (position % 1)) / 1e6

@@ -1,7 +1,7 @@
 """A process that finds what a run of random words needs to know of a tokenizer, when it is used for the first time.
 
 Parsing a tokenizer takes half a second. It needs no NumPy, so this process begins before the command has imported
-that. The preparer waits for it, since `fact_cache` lets one process at a time make the facts of a tokenizer. `run()`
+that. The preparer waits for it, since `files.cache` lets one process at a time make the facts of a tokenizer. `run()`
 reads one line, the path of a tokenizer.json.
 """
 
@@ -12,26 +12,35 @@ from pathlib import Path
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util import child_process
-from loadgen.workload.files import file_hash
-from loadgen.workload.tokenizer import exact_text, fact_cache, tokenizer
+from loadgen.workload.chat_template.template import ChatTemplate
+from loadgen.workload.files import cache
+from loadgen.workload.tokenizer import exact_text, tokenizer
 
 MODULE = __name__
 OF_RANDOM_WORDS = ("random", "prefix_repetition")  # data sets that need no more of a tokenizer than these facts
 
 
 def unknown_file(settings: RunSettings) -> Path | None:
-    """Return the tokenizer.json of a run of random words if its words are not in the cache; None in all other cases."""
-    # A tokenizer that is given by its name on the hub is not looked for.
+    """Return the tokenizer.json of a run of random words if its words are not in the cache.
+
+    A tokenizer that is named as on the hub is not looked up.
+
+    Args:
+        settings: The settings of the run.
+
+    Returns:
+        The path of the file; None in all other cases.
+    """
     if settings.dataset_name not in OF_RANDOM_WORDS or settings.tokenizer is None:
         return None
     path = Path(os.path.expanduser(settings.tokenizer))
     if path.is_dir():
         path /= tokenizer.FILE
     try:
-        known = path.name != tokenizer.FILE or exact_text.are_known(file_hash.sha256(path))
+        is_cached = path.name != tokenizer.FILE or exact_text.are_known(cache.file_sha256(path))
     except OSError:
         return None
-    return None if known else path
+    return None if is_cached else path
 
 
 def run() -> None:
@@ -39,18 +48,17 @@ def run() -> None:
     child_process.name_process("facts")
     path = Path(os.fsdecode(sys.stdin.buffer.readline().rstrip(b"\n")))
     try:
-        with fact_cache.making(file_hash.sha256(path)):
+        with cache.making_facts(cache.file_sha256(path)):
             _find(path)
     except (OSError, BadInput):
         return
 
 
 def _find(path: Path) -> None:
-    from loadgen.workload.chat_template.template import ChatTemplate
-
-    found = tokenizer.load(str(path))
-    words = exact_text.words_of(found).items
-    template = ChatTemplate.of(found)
+    """Find the words of a tokenizer, and the tokens of its chat template; both are kept in the cache."""
+    loaded = tokenizer.load(str(path))
+    words = exact_text.words_of(loaded).items
+    template = ChatTemplate.of(loaded)
     if template is not None:
         template.added_tokens(words[: exact_text.MIN_WORDS])
         for piece in template.frame(("user",)) or ():

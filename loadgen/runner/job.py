@@ -1,4 +1,4 @@
-"""The job of one participant: which partition of a run it carries out, and what it needs to know for that."""
+"""The job of one participant: a partition of a run, and all data that the participant needs for it."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from loadgen.metrics.server.series import ScrapeOrder
 from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.target import Target
 
-JOURNAL_BYTES = 1 << 28
+JOURNAL_BYTES = 1 << 28  # of all workers
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,10 @@ from loadgen.client.balancer import Balancer
 from loadgen.client.capture import Capture
 from loadgen.client.connection_budget import ConnectionBudget
 from loadgen.client.load_loop import Load
-from loadgen.client.probe import Probe
+from loadgen.client.side_requests import Probe, Warmup
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
-from loadgen.client.warmup import Warmup
-from loadgen.config.cache import WARM
+from loadgen.config.load import WARM
 from loadgen.config.target import BALANCE
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
@@ -30,12 +29,13 @@ from loadgen.metrics.snapshot import Snapshot
 from loadgen.runner.job import Job
 from loadgen.runner.participant import Participant, Step
 from loadgen.util import garbage_collection, source_address
-from loadgen.util.affinity import separate_cores
 from loadgen.util.clock import clock_for, now_ns
+from loadgen.util.scheduling import separate_cores
 from loadgen.util.source_address import SourceAddresses
 from loadgen.util.tasks import background_tasks, repeat
 from loadgen.workload import request_store
 from loadgen.workload.request_store import WARM_CACHE_PREFIX, WARMUP_PREFIX, Requests
+from loadgen.workload.tokenizer import tokenizer
 
 MAX_WARMING = 32  # requests at once that warm the prefix cache up
 FLUSH_S = 1.0  # so much of a run may be lost when its process is killed
@@ -71,24 +71,26 @@ class LoopRunner(Participant):
 
     async def begin(self, job: Job) -> None:
         """As `Participant.begin`."""
-        self._job, settings, self._read_loop = job, job.settings, ReadLoop(self._linger_ns)
-        addresses, limits = source_address.parse(settings.source_address), Timeouts.from_settings(settings)
-        most = connection_budget.max_connections(settings) // len(job.targets)
+        self._job = job
+        self._read_loop = ReadLoop(self._linger_ns)
+        settings = job.settings
+        addresses = source_address.parse(settings.source_address)
+        timeouts = Timeouts.from_settings(settings)
+        max_connections = connection_budget.max_connections(settings) // len(job.targets)
         self._transports = [
-            Transport(target, limits, self._read_loop, SourceAddresses(addresses, job.partition), most)
+            Transport(target, timeouts, self._read_loop, SourceAddresses(addresses, job.partition), max_connections)
             for target in job.targets
         ]
         self._transport: Transport | Balancer = self._transports[0]
         if len(self._transports) > 1:
             self._transport = Balancer(self._transports, settings.balance or BALANCE, job.partition)
-        expected = None if settings.timed_by_data else request_store.schedule(job.folder)
-        if expected is not None:
-            ConnectionBudget(settings, expected, job.partition).check()
+        if not settings.timed_by_data:
+            ConnectionBudget(settings, request_store.schedule(job.folder), job.partition).check()
         self._stack.push_async_callback(self._transport.close)
         await self._transport.open()
         if settings.probe_request_rate and job.partition.index == 0:
             sources = SourceAddresses(addresses, job.partition)
-            self._prober = Transport(job.targets[0], limits, self._read_loop, sources, 1)
+            self._prober = Transport(job.targets[0], timeouts, self._read_loop, sources, 1)
             self._stack.push_async_callback(self._prober.close)
             await self._prober.open()
             self._probe = Probe(self._prober, settings.probe_request_rate)
@@ -100,7 +102,8 @@ class LoopRunner(Participant):
     async def check_ready(self) -> None:
         """Open the requests, and have the first worker check that each target answers."""
         job, settings = self._job, self._job.settings
-        self._schedule = schedule = request_store.schedule(job.folder)
+        schedule = request_store.schedule(job.folder)
+        self._schedule = schedule
         self._budget = ConnectionBudget(settings, schedule, job.partition)
         self._budget.check()
         if isinstance(self._transport, Balancer):
@@ -115,25 +118,28 @@ class LoopRunner(Participant):
         if not request_store.warmup_count(settings):
             return
         first = settings.warmup_prompt == "first"
-        asked = self._requests if first else self._stack.enter_context(Requests(job.folder, WARMUP_PREFIX))
-        self._warmup_requests = asked
+        requests = self._requests if first else self._stack.enter_context(Requests(job.folder, WARMUP_PREFIX))
+        self._warmup_requests = requests
         if job.partition.index == 0 and settings.ready_check_timeout_sec:
+            row = 0 if first else settings.num_warmups
             for warmup in self._warmups:
-                await warmup.check_ready(asked, 0 if first else settings.num_warmups, settings.ready_check_timeout_sec)
+                await warmup.check_ready(requests, row, settings.ready_check_timeout_sec)
 
     async def warm_up(self) -> None:
         """Send this worker's share of the warm-up requests, as many to each target, and then of a warm cache."""
         settings, partition = self._job.settings, self._job.partition
         for number, warmup in enumerate(self._warmups if settings.num_warmups else ()):
             rows = range(number, settings.num_warmups, len(self._warmups))[partition.index :: partition.count]
-            same = settings.warmup_prompt == "first"
-            await warmup.warm_up(self._warmup_requests, [0] * len(rows) if same else rows, self._job.max_concurrency)
+            repeats_first = settings.warmup_prompt == "first"
+            await warmup.warm_up(
+                self._warmup_requests, [0] * len(rows) if repeats_first else rows, self._job.max_concurrency
+            )
         if settings.cache == WARM:
-            together = min(self._job.max_concurrency or MAX_WARMING, MAX_WARMING)
+            concurrency = min(self._job.max_concurrency or MAX_WARMING, MAX_WARMING)
             with Requests(self._job.folder, WARM_CACHE_PREFIX) as requests:
                 rows = range(partition.index, len(requests), partition.count)
                 for warmup in self._warmups:
-                    self._cache_warmed += await warmup.warm_up(requests, rows, together)
+                    self._cache_warmed += await warmup.warm_up(requests, rows, concurrency)
 
     async def connect(self) -> None:
         """Open connections ahead of the clock; all else that takes its time is done now, too."""
@@ -141,8 +147,9 @@ class LoopRunner(Participant):
         self._stripe = schedule.stripe(job.partition.index, job.partition.count)
         self._header = job.header.with_requests(request_store.read_about(job.folder), schedule.about())
         self._sources = self._requests.sources() if settings.records else []
-        counted = settings.counted_by_data
-        self._asked_due = request_store.requested_due_ns(job.folder, counted_by_data=counted) if self._writer else None
+        self._requested_due = None
+        if self._writer:
+            self._requested_due = request_store.requested_due_ns(job.folder, counted_by_data=settings.counted_by_data)
         self._warm_connections = await self._warm(self._budget.warm_count(self._requests.output_tokens))
         self._transport.keep_spare(self._budget.spare_count(self._warm_connections))
         self._frozen = contextlib.ExitStack()
@@ -152,8 +159,9 @@ class LoopRunner(Participant):
 
     async def carry_out(self, start_ns: int) -> Measurement:
         """As `Participant.carry_out`."""
-        job, recorder, writer = self._job, self._begin_recording(start_ns), self._writer
-        self._load = load = Load(
+        job, writer = self._job, self._writer
+        recorder = self._begin_recording(start_ns)
+        load = Load(
             job.settings,
             self._transport,
             self._requests,
@@ -164,10 +172,12 @@ class LoopRunner(Participant):
             count_tokens=self._count_tokens,
             partition=job.partition,
         )
+        self._load = load
         if self._stopped is not None:
             load.stop(self._stopped)
         helpers = () if job.preparer_pid is None else (job.preparer_pid,)
-        self._usage = usage = UsageSampler(job.engine_pids, (*job.sibling_pids, *helpers))
+        usage = UsageSampler(job.engine_pids, (*job.sibling_pids, *helpers))
+        self._usage = usage
         # Where several measure, there is no one processor to keep a simulator off.
         simulator_pids = job.engine_pids if job.header.simulated and not job.sibling_pids else ()
         with (
@@ -175,17 +185,20 @@ class LoopRunner(Participant):
             separate_cores(simulator_pids),
             garbage_collection.record_pauses(recorder.waits["gc_pause"].record),
         ):
-            beside = [self._until_all_sent(load)]
+            background = [self._until_all_sent(load)]
             if writer:
-                beside.append(repeat(FLUSH_S, writer.flush))
+                background.append(repeat(FLUSH_S, writer.flush))
             if self._probe:
-                beside.append(self._probe.run())
-            async with background_tasks(*beside):
+                background.append(self._probe.run())
+            async with background_tasks(*background):
                 await load.run()
                 if self._probe:
                     await self._probe.finish()
-        spare = self._transport.spare_opened
-        client = replace(usage.so_far(), connections_reused=self._transport.reuses, spare_connections=spare)
+        client = replace(
+            usage.so_far(),
+            connections_reused=self._transport.reuses,
+            spare_connections=self._transport.spare_opened,
+        )
         await load.count()
         if writer:
             writer.close()
@@ -233,9 +246,11 @@ class LoopRunner(Participant):
             return Progress(self._phase)
         settings = self._job.settings
         tokens, unseen, surplus = map(recorder.count, ("output_tokens", "unseen_tokens", "surplus_events"))
-        imputed_gaps, at_ns = recorder.count("imputed_gaps"), now_ns()
-        # Where two distributions are the same one, it is copied and sent once.
-        ttft, icl = recorder.sketch(f"ttft_{settings.latency_from}"), recorder.sketch("icl")
+        imputed_gaps = recorder.count("imputed_gaps")
+        at_ns = now_ns()
+        # If two distributions are the same one, it is copied and sent once.
+        ttft = recorder.sketch(f"ttft_{settings.latency_from}")
+        icl = recorder.sketch("icl")
         ttfo = recorder.sketch(f"ttfo_{settings.latency_from}") if recorder.count("reasoning_events") else ttft
         return Progress(
             "draining" if load.draining else "running",
@@ -270,9 +285,9 @@ class LoopRunner(Participant):
             loop_stall=recorder.sketch("loop_stall"),
             contacts=tuple(transport.reachability(recorder.start_ns) for transport in self._transports),
             silent={
-                index: (at_ns - recorder.start_ns) / 1e9
+                index: (silent_ns - recorder.start_ns) / 1e9
                 for transport in self._transports
-                for index, at_ns in transport.silent.items()
+                for index, silent_ns in transport.silent.items()
             },
         )
 
@@ -281,7 +296,7 @@ class LoopRunner(Participant):
         return None if self._recorder is None else self._recorder.snapshot()
 
     async def _warm(self, count: int) -> int:
-        """Open connections until `count` are at hand or the run is stopped, and return how many are."""
+        """Open connections until `count` are open or the run is stopped, and return how many are."""
         if self._stopped is not None:
             return 0
         try:
@@ -293,27 +308,26 @@ class LoopRunner(Participant):
             self._warming = None
 
     async def _until_all_sent(self, load: Load) -> None:
-        """Keep no spare connections once all is sent, and answers alone are waited for."""
+        """Keep no spare connections once all requests are sent."""
         await load.pacer.all_sent.wait()
         self._transport.keep_spare(0)
 
     def _count_tokens(self, texts: list[str]) -> list[int] | None:
         """Count the tokens of texts by the run's tokenizer; None where it cannot be had."""
-        from loadgen.workload.tokenizer import tokenizer
-
         try:
             return tokenizer.tokenizer_of(self._job.settings).count(texts)
         except BadInput:
             return None
 
     def _begin_recording(self, start_ns: int) -> Recorder:
-        """Make the recorder, and tell the files when the clock starts."""
+        """Create the recorder, and begin the files of the run with the start of the clock."""
         job = self._job
-        self._recorder = recorder = parted_recorder.recorder_for(job.settings, start_ns, len(self._stripe.numbers))
+        recorder = parted_recorder.recorder_for(job.settings, start_ns, len(self._stripe.numbers))
+        self._recorder = recorder
         recorder.counters["warm_connections"] = self._warm_connections
         if self._writer:
             self._writer.begin(
-                self._header, start_ns, self._schedule.count, self._sources, self._asked_due, job.partition
+                self._header, start_ns, self._schedule.count, self._sources, self._requested_due, job.partition
             )
         if self._capture:
             self._capture.start_ns = start_ns

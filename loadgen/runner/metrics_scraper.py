@@ -1,42 +1,104 @@
-"""Where servers have metrics, and the process that scrapes them during a run."""
+"""The scraper as the command sees it: the process that asks the servers beside the load.
+
+Light to import, so that a command can start that process first and import the rest meanwhile.
+"""
 
 import asyncio
 import contextlib
-import ipaddress
-from collections.abc import Collection, Mapping, Sequence
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Self
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Self
 
 from loadgen.config.settings import RunSettings
-from loadgen.engines.sim.prefix_cache import BLOCK
-from loadgen.errors import BadInput, Unreachable
-from loadgen.metrics.server.parser import CACHE_CONFIG_OF_VLLM, cache_block, is_json, is_text
-from loadgen.metrics.server.series import ScrapeOrder, Source
-from loadgen.runner.metrics_scraper_main import PATIENCE_S, SETTLE_S, get
-from loadgen.util import gpus
+from loadgen.errors import LoadgenError
+from loadgen.metrics.progress import OnProgress, Progress
+from loadgen.util import forked_child
 from loadgen.util.child_process import ChildProcess
-from loadgen.util.redaction import redact_user
-from loadgen.workload import target
-from loadgen.workload.prefix_cache.cache_block import CacheBlock
+from loadgen.util.redaction import KEY_VARIABLE
 
-FLAG, AUTO, OFF = "--server-metrics", "auto", "off"
-PATHS = ("/metrics", "/prometheus/metrics")  # the second is TensorRT-LLM's, which has JSON at the first
+if TYPE_CHECKING:
+    from loadgen.metrics.server.series import ScrapeOrder
+    from loadgen.runner.server import Server
+
+MODULE = "loadgen.runner.metrics_scraper_main"
 START_S = 10.0  # for the process to import what it needs
-MAX_LAST_SCRAPES = 5  # a server may count a request a moment after it has answered it
-MAX_LAST_SCRAPES_OF_DEPARTURES = 30  # and may take longer to stop what nobody waits for
+PATIENCE_S = 2.0  # for one answer
+SETTLE_S = 0.1  # between the last scrapes
 
 
-class FoundSource(NamedTuple):
-    """A source that has answered.
+@dataclass(frozen=True)
+class ProbeOrder:
+    """An order to probe the server of a run.
 
     Attributes:
-        source: The source.
-        block: The unit of the server's prefix cache, if the answer says it.
+        settings: The settings of the run.
+        key: The API key of this process's environment, which the child does not have.
     """
 
-    source: Source
-    block: CacheBlock | None = None
+    settings: RunSettings
+    key: str | None = field(repr=False)
+
+
+@dataclass(frozen=True)
+class FindOrder:
+    """An order to find what to scrape: the arguments of `scrape_order`.
+
+    Attributes:
+        settings: Resolved, with the URL at which the server answers.
+        folder: The folder of the run.
+        simulated: Whether it is loadgen's simulator, started for the run.
+        key: The API key of this process's environment, which the child does not have.
+    """
+
+    settings: RunSettings
+    folder: Path
+    simulated: bool
+    key: str | None = field(repr=False)
+
+
+class ScraperProcess(ChildProcess):
+    """The scraper process of a command, forked ahead: it imports aiohttp while the command imports other modules.
+
+    So it also probes the server and finds its metrics, which the command else could not do before that import.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(MODULE)
+
+    async def probe(self, settings: RunSettings, on_progress: OnProgress) -> "Server":
+        """As `server.probe`."""
+        server: Server = await self._call(ProbeOrder(settings, os.environ.get(KEY_VARIABLE)), on_progress)
+        return server
+
+    async def scrape_order(
+        self, settings: RunSettings, folder: Path, *, simulated: bool = False
+    ) -> "ScrapeOrder | None":
+        """As the function `scrape_order`; where it returns None, the process ends."""
+        order = FindOrder(settings, folder, simulated, os.environ.get(KEY_VARIABLE))
+        found: ScrapeOrder | None = await self._call(order, lambda progress: None)
+        if found is None:
+            await self.stop()
+        return found
+
+    async def _call(self, order: ProbeOrder | FindOrder, on_progress: OnProgress) -> Any:
+        self.send(order)
+        async for answer in self.messages():
+            if not isinstance(answer, Progress):
+                return answer
+            on_progress(answer)
+        raise LoadgenError(f"the process that probes the server {await self.wait_ended()}")
+
+
+@contextlib.asynccontextmanager
+async def forked_scraper() -> AsyncIterator[ScraperProcess | None]:
+    """Open the scraper process that the command has forked ahead; None where there is none."""
+    if not forked_child.is_waiting(MODULE):
+        yield None
+        return
+    async with ScraperProcess() as process:
+        yield process
 
 
 class MetricsScraper:
@@ -47,23 +109,26 @@ class MetricsScraper:
     on.
 
     Args:
-        order: What to scrape; None: nothing, and there is no process.
+        order: What to scrape; None: nothing, and no process is started.
+        process: The process, where it is open already, and is closed by its owner; None: one of its own.
     """
 
-    def __init__(self, order: ScrapeOrder | None) -> None:
+    def __init__(self, order: "ScrapeOrder | None", process: ScraperProcess | None = None) -> None:
         self._order = order
-        self._child = ChildProcess("loadgen.runner.metrics_scraper_main", keep=True) if order else None
+        self._opened = ChildProcess(MODULE, keep=True) if order and process is None else None
+        self._child = (process or self._opened) if order else None
 
     async def __aenter__(self) -> Self:
+        if self._opened:
+            await self._opened.__aenter__()
         if self._child:
-            await self._child.__aenter__()
             self._child.send(self._order)
             self._answers = self._child.messages()
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        if self._child:
-            await self._child.__aexit__(*error)
+        if self._opened:
+            await self._opened.__aexit__(*error)
 
     async def scrape_first(self) -> None:
         """Scrape once, and from now on every second; returns when all have answered or had the time to."""
@@ -85,108 +150,3 @@ class MetricsScraper:
                     await anext(self._answers)
                     return True
         return False
-
-
-async def scrape_order(settings: RunSettings, folder: Path, *, simulated: bool = False) -> ScrapeOrder | None:
-    """Find what to scrape during a run; None where the user wants nothing scraped, or no server has metrics.
-
-    Args:
-        settings: Resolved, with the URL at which the server answers.
-        folder: The folder of the run.
-        simulated: Whether it is loadgen's simulator, started for the run, which is known to have metrics and no GPU.
-
-    Raises:
-        BadInput: The settings name what is no URL, or what has no metrics.
-    """
-    given = settings.server_metrics
-    if given == (OFF,):
-        return None
-    each = {target.base_url(alone): alone for alone in settings.apart()}
-    gpus_too = not simulated and any(map(_is_here, each)) and gpus.installed()
-    missing: tuple[str, ...] = ()
-    if given not in ((), (AUTO,)):
-        found = [await _named_source(url, each) for url in dict.fromkeys(given)]
-        missing = _unnamed([one.source for one in found], each)
-    elif simulated:
-        block = CacheBlock(BLOCK, CACHE_CONFIG_OF_VLLM)
-        found = [FoundSource(_source(base + PATHS[0], base, alone), block) for base, alone in each.items()]
-    else:
-        usual = {base: await _usual_source(base, alone) for base, alone in each.items()}
-        found = [one for one in usual.values() if one]
-        if found and len(found) < len(each):  # the sums of some would be taken for those of all
-            found, missing = [], tuple(base for base, one in usual.items() if one is None)
-    if not found and not gpus_too and not missing:
-        return None
-    times = MAX_LAST_SCRAPES if settings.disconnect is None else MAX_LAST_SCRAPES_OF_DEPARTURES
-    blocks = (one.block for one in found if one.block)
-    return ScrapeOrder(tuple(one.source for one in found), folder, gpus_too, times, missing, next(blocks, None))
-
-
-def _unnamed(sources: Sequence[Source], bases: Collection[str]) -> tuple[str, ...]:
-    """Return the targets without a source, where sources are those of other targets; () where all share a source."""
-    known = {target.origin(source.url) for source in sources}
-    missing = tuple(base for base in bases if target.origin(base) not in known)
-    return missing if len(missing) < len(bases) else ()
-
-
-def _is_here(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-async def _usual_source(base: str, settings: RunSettings) -> FoundSource | None:
-    """Return the first of the usual paths with metrics; JSON only where there is no Prometheus text."""
-    json = None
-    for path in PATHS:
-        source = _source(base + path, base, settings)
-        try:
-            reply = await get(source)
-        except Unreachable:
-            return json
-        if reply.status == 200 and is_text(reply.body, reply.headers.get("Content-Type", "")):
-            return FoundSource(source, cache_block(reply.body))
-        if reply.status != 200 or not is_json(reply.body):
-            return json
-        json = FoundSource(source)
-    return json
-
-
-async def _named_source(url: str, each: Mapping[str, RunSettings]) -> FoundSource:
-    """Return the source of a URL that the settings name, once it has answered with metrics."""
-    if url in (AUTO, OFF):
-        raise BadInput(FLAG, f"{url} beside other values", f"give {url} alone, or URLs")
-    try:
-        parts = urlsplit(url)
-        if "@" in parts.netloc:
-            raise BadInput(
-                FLAG,
-                f"{redact_user(url)!r} has a user in it",
-                "leave it out: --api-key and --header go to the host and port of --base-url",
-            )
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-        usable = usable and parts.port != 0 and url.isascii() and url.isprintable() and " " not in url
-    except ValueError:
-        usable = False
-    if not usable:
-        raise BadInput(FLAG, f"invalid http or https URL {redact_user(url)!r}", "write http://HOST:PORT/metrics")
-    base = next((base for base in each if target.origin(base) == target.origin(url)), next(iter(each)))
-    source = _source(url, base, each[base])
-    remedy = "name another, start the server with metrics (SGLang: --enable-metrics), or leave the flag out"
-    try:
-        reply = await get(source)
-    except Unreachable as error:
-        raise BadInput(FLAG, str(error), remedy) from error
-    if reply.status != 200:
-        raise BadInput(FLAG, f"{url} answers {reply.status}", remedy)
-    if not is_text(reply.body, reply.headers.get("Content-Type", "")) and not is_json(reply.body):
-        raise BadInput(FLAG, f"{url} answers no Prometheus text", remedy)
-    return FoundSource(source, cache_block(reply.body))
-
-
-def _source(url: str, base: str, settings: RunSettings) -> Source:
-    """Make a source of the target at `base`; credentials are sent to that server alone."""
-    headers = target.headers(settings) if target.origin(url) == target.origin(base) else {}
-    return Source(url, base, headers, not settings.insecure)

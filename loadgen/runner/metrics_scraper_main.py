@@ -1,32 +1,172 @@
-"""The metrics scraper process: scrapes server metrics once a second, so that no measuring process has to.
+"""The scraper process: asks the servers beside the load, so that no measuring process has to.
 
-`python -m loadgen.runner.metrics_scraper_main` reads messages, a ScrapeOrder each. After it come the lines `first`
-and `last`; it answers None to each once it is done, and scrapes every second in between. It writes each scrape to a
-file at once, so that scrapes outlive every process.
+`python -m loadgen.runner.metrics_scraper_main` reads messages. A ProbeOrder is answered with progress and a Server, and
+a FindOrder with a ScrapeOrder or None; or each with an error. A ScrapeOrder has the metrics scraped once a second.
+After it come the lines `first` and `last`; the process answers None to each once it is done, and scrapes every second
+in between. It writes each scrape to a file at once, so that scrapes outlive every process.
 """
 
 import asyncio
 import contextlib
+import ipaddress
 import os
 import sys
 import time
-from typing import BinaryIO
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+from urllib.parse import urlsplit
 
 import orjson
 
-from loadgen.errors import Unreachable
-from loadgen.metrics.server.parser import Unreadable, read
+from loadgen.config.settings import RunSettings
+from loadgen.engines.sim.prefix_cache import BLOCK
+from loadgen.errors import BadInput, LoadgenError, Unreachable
+from loadgen.metrics.server.parser import CACHE_CONFIG_OF_VLLM, Unreadable, cache_block, is_json, is_text, read
 from loadgen.metrics.server.series import FIRST, LAST, TICK, Scrape, ScrapeOrder, Source
 from loadgen.metrics.server.telemetry import FILE_NAME
-from loadgen.util import child_process, http_client, kept_child
+from loadgen.runner.metrics_scraper import PATIENCE_S, SETTLE_S, FindOrder, ProbeOrder
+from loadgen.runner.server import Server, probe
+from loadgen.util import accelerators, child_process, http_client
+from loadgen.util.accelerators import Nvml
 from loadgen.util.clock import now_ns
-from loadgen.util.gpus import Nvml
+from loadgen.util.redaction import KEY_VARIABLE, redact_user
 from loadgen.util.tasks import background_tasks
+from loadgen.workload import target
+from loadgen.workload.prefix_cache.cache_block import CacheBlock
 
 PERIOD_S = 1.0
-PATIENCE_S = 2.0  # for one answer
-SETTLE_S = 0.1
+FLAG, AUTO, OFF = "--server-metrics", "auto", "off"
+PATHS = ("/metrics", "/prometheus/metrics")  # the second is TensorRT-LLM's, which has JSON at the first
+MAX_LAST_SCRAPES = 5  # a server may count a request a moment after it has answered it
+MAX_LAST_SCRAPES_OF_DEPARTURES = 30  # and may take longer to stop what nobody waits for
 NICENESS = 10  # the measuring processes, and the server, go first
+
+
+class FoundSource(NamedTuple):
+    """A source that has answered.
+
+    Attributes:
+        source: The source.
+        block: The unit of the server's prefix cache, if the answer says it.
+    """
+
+    source: Source
+    block: CacheBlock | None = None
+
+
+async def get(source: Source) -> http_client.Reply:
+    """Get the metrics of a source.
+
+    Raises:
+        Unreachable: It did not answer, or not in time.
+    """
+    return await http_client.get(source.url, headers=source.headers, verify_tls=source.verify_tls, timeout_s=PATIENCE_S)
+
+
+async def scrape_order(settings: RunSettings, folder: Path, *, simulated: bool = False) -> ScrapeOrder | None:
+    """Find what to scrape during a run; None where the user wants nothing scraped, or no server has metrics.
+
+    Args:
+        settings: Resolved, with the URL at which the server answers.
+        folder: The folder of the run.
+        simulated: Whether it is loadgen's simulator, started for the run, which is known to have metrics and no GPU.
+
+    Raises:
+        BadInput: The settings name what is no URL, or what has no metrics.
+    """
+    given = settings.server_metrics
+    if given == (OFF,):
+        return None
+    each = {target.base_url(alone): alone for alone in settings.apart()}
+    gpus_too = not simulated and any(map(_is_here, each)) and accelerators.installed()
+    missing: tuple[str, ...] = ()
+    if given not in ((), (AUTO,)):
+        found = [await _named_source(url, each) for url in dict.fromkeys(given)]
+        missing = _unnamed([one.source for one in found], each)
+    elif simulated:
+        block = CacheBlock(BLOCK, CACHE_CONFIG_OF_VLLM)
+        found = [FoundSource(_source(base + PATHS[0], base, alone), block) for base, alone in each.items()]
+    else:
+        usual = {base: await _usual_source(base, alone) for base, alone in each.items()}
+        found = [one for one in usual.values() if one]
+        if found and len(found) < len(each):  # the sums of some would be taken for those of all
+            found, missing = [], tuple(base for base, one in usual.items() if one is None)
+    if not found and not gpus_too and not missing:
+        return None
+    times = MAX_LAST_SCRAPES if settings.disconnect is None else MAX_LAST_SCRAPES_OF_DEPARTURES
+    blocks = (one.block for one in found if one.block)
+    return ScrapeOrder(tuple(one.source for one in found), folder, gpus_too, times, missing, next(blocks, None))
+
+
+def _unnamed(sources: Sequence[Source], bases: Collection[str]) -> tuple[str, ...]:
+    """Return the targets without a source, where sources are those of other targets; () where all share a source."""
+    known = {target.origin(source.url) for source in sources}
+    missing = tuple(base for base in bases if target.origin(base) not in known)
+    return missing if len(missing) < len(bases) else ()
+
+
+def _is_here(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+async def _usual_source(base: str, settings: RunSettings) -> FoundSource | None:
+    """Return the first of the usual paths with metrics; JSON only where there is no Prometheus text."""
+    json = None
+    for path in PATHS:
+        source = _source(base + path, base, settings)
+        try:
+            reply = await get(source)
+        except Unreachable:
+            return json
+        if reply.status == 200 and is_text(reply.body):
+            return FoundSource(source, cache_block(reply.body))
+        if reply.status != 200 or not is_json(reply.body):
+            return json
+        json = FoundSource(source)
+    return json
+
+
+async def _named_source(url: str, each: Mapping[str, RunSettings]) -> FoundSource:
+    """Return the source of a URL that the settings name, once it has answered with metrics."""
+    if url in (AUTO, OFF):
+        raise BadInput(FLAG, f"{url} beside other values", f"give {url} alone, or URLs")
+    try:
+        parts = urlsplit(url)
+        if "@" in parts.netloc:
+            raise BadInput(
+                FLAG,
+                f"{redact_user(url)!r} has a user in it",
+                "leave it out: --api-key and --header go to the host and port of --base-url",
+            )
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+        usable = usable and parts.port != 0 and url.isascii() and url.isprintable() and " " not in url
+    except ValueError:
+        usable = False
+    if not usable:
+        raise BadInput(FLAG, f"invalid http or https URL {redact_user(url)!r}", "write http://HOST:PORT/metrics")
+    base = next((base for base in each if target.origin(base) == target.origin(url)), next(iter(each)))
+    source = _source(url, base, each[base])
+    remedy = "name another, start the server with metrics (SGLang: --enable-metrics), or leave the flag out"
+    try:
+        reply = await get(source)
+    except Unreachable as error:
+        raise BadInput(FLAG, str(error), remedy) from error
+    if reply.status != 200:
+        raise BadInput(FLAG, f"{url} answers {reply.status}", remedy)
+    if not is_text(reply.body) and not is_json(reply.body):
+        raise BadInput(FLAG, f"{url} answers no Prometheus text", remedy)
+    return FoundSource(source, cache_block(reply.body))
+
+
+def _source(url: str, base: str, settings: RunSettings) -> Source:
+    """Make a source of the target at `base`; credentials are sent to that server alone."""
+    headers = target.headers(settings) if target.origin(url) == target.origin(base) else {}
+    return Source(url, base, headers, not settings.insecure)
 
 
 class Scraper:
@@ -40,14 +180,19 @@ class Scraper:
     """
 
     def __init__(self, sources: tuple[Source, ...], nvml: Nvml | None, file: BinaryIO, last_scrapes: int) -> None:
-        self._sources, self._nvml, self._file, self._last_scrapes = sources, nvml, file, last_scrapes
+        self._sources = sources
+        self._nvml = nvml
+        self._file = file
+        self._last_scrapes = last_scrapes
 
     async def scrape(self, moment: str) -> list[Scrape]:
         """Scrape all sources once, and write the scrapes."""
         asked_ns = now_ns()
         gpus = self._nvml.read() if self._nvml else []
         scrapes = await asyncio.gather(*(scrape(source, moment) for source in self._sources))
-        lines = [one.to_dict() for one in scrapes] + ([{"asked_ns": asked_ns, "gpus": gpus}] if gpus else [])
+        lines = [sample.to_dict() for sample in scrapes]
+        if gpus:
+            lines.append({"asked_ns": asked_ns, "gpus": gpus})
         self._file.write(b"".join(orjson.dumps(line) + b"\n" for line in lines))
         return scrapes
 
@@ -63,23 +208,16 @@ class Scraper:
         """Scrape until every server is idle, but a few times at most."""
         for _ in range(self._last_scrapes):
             scrapes = await self.scrape(LAST)
-            if not any(one.values.get(level) for one in scrapes for level in ("running", "waiting")):
+            if not any(sample.values.get("running") or sample.values.get("waiting") for sample in scrapes):
                 return
             await asyncio.sleep(SETTLE_S)
 
 
-async def get(source: Source) -> http_client.Reply:
-    """Get the metrics of a source.
-
-    Raises:
-        Unreachable: It did not answer, or not in time.
-    """
-    return await http_client.get(source.url, headers=source.headers, verify_tls=source.verify_tls, timeout_s=PATIENCE_S)
-
-
 async def scrape(source: Source, moment: str) -> Scrape:
     """Scrape one source once; an error makes a scrape that says why it failed."""
-    asked_ns, failed, reading = now_ns(), None, None
+    asked_ns = now_ns()
+    failed = None
+    reading = None
     try:
         reply = await get(source)
         answered_ns = now_ns()
@@ -111,11 +249,11 @@ async def carry_out(order: ScrapeOrder) -> bool:
     )
     try:
         with contextlib.suppress(BrokenPipeError):  # the process that started this one is gone
-            done = bool(await commands.readline()) and await handle_commands(order, commands)
+            is_complete = bool(await commands.readline()) and await handle_commands(order, commands)
             transport.close()  # what comes next is another order
-            if done:
+            if is_complete:
                 child_process.answer(None)
-            return done
+            return is_complete
     except OSError as error:
         print(f"loadgen: server metrics are not kept: {error.strerror}", file=sys.stderr)
     return False
@@ -141,14 +279,32 @@ async def handle_commands(order: ScrapeOrder, commands: asyncio.StreamReader) ->
         return True
 
 
+async def answer(order: ProbeOrder | FindOrder) -> Server | ScrapeOrder | LoadgenError | None:
+    """Return the answer to an order that is no ScrapeOrder."""
+    if order.key is not None:
+        os.environ[KEY_VARIABLE] = order.key
+    try:
+        if isinstance(order, ProbeOrder):
+            return await probe(order.settings, child_process.answer)
+        return await scrape_order(order.settings, order.folder, simulated=order.simulated)
+    except LoadgenError as error:
+        return error
+
+
 def run() -> None:
     """Run the process."""
+    import aiohttp  # noqa: F401 - now, while the command imports other modules
     import prometheus_client.parser  # noqa: F401 - now, or the first scrape would take as long
 
     child_process.name_process("scraper")
-    os.nice(NICENESS)
-    for line in kept_child.lines():
-        if not asyncio.run(carry_out(child_process.decode(line))):
+    niceness = os.nice(0) + NICENESS
+    for line in child_process.lines():
+        order = child_process.decode(line)
+        if not isinstance(order, ScrapeOrder):
+            child_process.answer(asyncio.run(answer(order)))
+            continue
+        os.nice(niceness - os.nice(0))
+        if not asyncio.run(carry_out(order)):
             return
 
 

@@ -1,20 +1,19 @@
-"""Participants of a run: a loop in this process, a proxy of one elsewhere, or a group of them. All take the same steps.
-
-Light to import, so that a command can start its workers first and import the rest meanwhile.
-"""
+"""Participants of a run: a loop in this process, a proxy of one elsewhere, or a group of them, with the same steps."""
 
 import asyncio
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from functools import reduce
+from typing import Any, Literal, Protocol
 
 from loadgen.errors import WorkerDied
 from loadgen.metrics.progress import PHASES, Progress
-
-if TYPE_CHECKING:
-    from loadgen.metrics.run_data import Measurement
-    from loadgen.metrics.snapshot import Snapshot
-    from loadgen.runner.job import Job
+from loadgen.metrics.records.shards import join_shards, remove_empty_shards, shard_path
+from loadgen.metrics.run_data import Measurement
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.runner.job import Job
+from loadgen.util.tasks import gather_or_cancel
 
 PROGRESS_S = 0.25
 Step = Literal["check_ready", "warm_up", "connect"]
@@ -25,7 +24,7 @@ class Participant(Protocol):
     """Carries out a job, step by step; each step is awaited before the next one.
 
     Attributes:
-        workers: How many loops on each machine share the job.
+        workers: Number of loops on each machine that share the job.
     """
 
     workers: int = 1
@@ -35,8 +34,11 @@ class Participant(Protocol):
         """Its process on this machine, if it has one of its own."""
         return None
 
-    async def begin(self, job: "Job") -> None:
+    async def begin(self, job: Job) -> None:
         """Take the job and prepare to connect, while its requests may still be prepared.
+
+        Args:
+            job: The job; its folder holds the schedule already.
 
         Raises:
             BadInput: The job needs more connections than it can have.
@@ -48,30 +50,49 @@ class Participant(Protocol):
         `check_ready` opens the requests, which are prepared now, and checks that the servers answer; `warm_up` sends
         the warm-up requests; `connect` opens connections ahead of the clock.
 
+        Args:
+            step: The step; the steps are taken in their order.
+
         Raises:
             BadInput: The job needs more connections than it can have, or a file cannot be written.
             Unreachable: The test request, where one was asked for, did not succeed in time.
         """
 
-    async def carry_out(self, start_ns: int) -> "Measurement":
-        """Send on a clock that starts at `start_ns` (CLOCK_MONOTONIC), and wait until all requests have ended.
+    async def carry_out(self, start_ns: int) -> Measurement:
+        """Send the requests of the job on the clock, and wait until all have ended.
 
-        Where its process or machine dies meanwhile, the measurement is recovered from its records.
+        If its process or machine dies meanwhile, the measurement is recovered from its records.
+
+        Args:
+            start_ns: When the clock starts, ns of CLOCK_MONOTONIC.
+
+        Returns:
+            What was measured.
         """
 
     def progress(self) -> Progress:
         """Return how far it is."""
 
-    def snapshot(self) -> "Snapshot | None":
-        """Return what was measured so far; None before the clock starts, and where the loop is in another process."""
-        # To send a snapshot takes longer than a loop that stamps tokens can wait.
+    def snapshot(self) -> Snapshot | None:
+        """Return what was measured so far; None before the clock starts, and where the loop is in another process.
+
+        To send a snapshot takes longer than a loop that stamps tokens can wait.
+        """
         return None
 
     def stop(self, reason: str) -> None:
-        """Send nothing more, and let requests in flight end."""
+        """Send nothing more, and let requests in flight end.
+
+        Args:
+            reason: Why, for the report.
+        """
 
     def abort(self, reason: str) -> None:
-        """Send nothing more, and end requests in flight."""
+        """Send nothing more, and end requests in flight.
+
+        Args:
+            reason: Why, for the report.
+        """
 
     def release(self) -> None:
         """Free the memory of its processes on this machine; it takes no further step."""
@@ -79,16 +100,31 @@ class Participant(Protocol):
 
 
 class Proxy(Participant):
-    """A participant elsewhere, in a process or on another machine, whose steps are calls over a channel."""
+    """A participant elsewhere, in a process or on another machine, whose steps are calls over a channel.
 
-    job: "Job"
+    Args:
+        workers: Number of loops that share its job there.
+
+    Attributes:
+        job: The job, from `begin` on.
+    """
+
+    job: Job
 
     def __init__(self, workers: int = 1) -> None:
-        self.workers, self._progress = workers, Progress(PHASES[0])
+        self.workers = workers
+        self._progress = Progress(PHASES[0])
 
     @abstractmethod
     async def call(self, step: str, *arguments: Any) -> Any:
-        """Have a step taken, and return its result.
+        """Have a step taken.
+
+        Args:
+            step: The name of a method of the participant: `begin`, or one of STEPS.
+            arguments: Its arguments.
+
+        Returns:
+            The result of the step.
 
         Raises:
             LoadgenError: The error of the step.
@@ -99,7 +135,7 @@ class Proxy(Participant):
     def send(self, command: str, reason: str) -> None:
         """Send a command, `stop` or `abort`, without waiting."""
 
-    async def begin(self, job: "Job") -> None:
+    async def begin(self, job: Job) -> None:
         """Hand the job over, as `Participant.begin`; the server metrics of a whole run are read on this side."""
         self.job = job
         await self.call("begin", replace(job, scraping=None))
@@ -108,7 +144,7 @@ class Proxy(Participant):
         """As `Participant.take`."""
         await self.call(step)
 
-    async def carry_out(self, start_ns: int) -> "Measurement":
+    async def carry_out(self, start_ns: int) -> Measurement:
         """As `Participant.carry_out`."""
         try:
             measurement: Measurement = await self.call("carry_out", start_ns)
@@ -116,11 +152,11 @@ class Proxy(Participant):
             return await self.recover(start_ns, died)
         return measurement
 
-    async def recover(self, start_ns: int, died: WorkerDied) -> "Measurement":
+    async def recover(self, start_ns: int, died: WorkerDied) -> Measurement:
         """Return what is left of the measurement after the process or machine has died."""
-        from loadgen.runner import crash_recovery
+        from loadgen.runner import run_result  # slow to import, and rarely needed
 
-        return await asyncio.to_thread(crash_recovery.recover_worker, self.job, self.workers, start_ns, died)
+        return await asyncio.to_thread(run_result.recover_worker, self.job, self.workers, start_ns, died)
 
     def progress(self) -> Progress:
         """Return the last progress that came over the channel."""
@@ -133,3 +169,90 @@ class Proxy(Participant):
     def abort(self, reason: str) -> None:
         """As `Participant.abort`."""
         self.send("abort", reason)
+
+
+class Group(Participant):
+    """Participants that take each step together: none takes a step before all have taken the previous one.
+
+    If one dies while the clock runs, the others send nothing more.
+
+    Args:
+        participants: Those that share the job: the workers of one machine, or the machines of a cluster.
+        workers: Number of loops on each machine that share it.
+
+    Attributes:
+        job: The whole job, from `begin` on.
+    """
+
+    job: Job
+
+    def __init__(self, participants: Sequence[Participant], workers: int) -> None:
+        self.workers = workers
+        self._participants = participants
+        self._jobs: list[Job] = []
+
+    async def begin(self, job: Job) -> None:
+        """Share the job among the participants."""
+        self.job = job
+        self._jobs = self.shares(job)
+        pairs = zip(self._participants, self._jobs, strict=True)
+        await gather_or_cancel(participant.begin(share) for participant, share in pairs)
+
+    def shares(self, job: Job) -> list[Job]:
+        """Split a job into one for each participant; the coordinator alone scrapes server metrics."""
+        pids = [participant.pid for participant in self._participants]
+        return [
+            replace(
+                job,
+                partition=job.partition.split(index, len(pids)),
+                records=job.records and shard_path(job.records, index),
+                scraping=None,
+                sibling_pids=tuple(sibling for sibling in pids if sibling not in (None, pid)),
+            )
+            for index, pid in enumerate(pids)
+        ]
+
+    async def take(self, step: Step) -> None:
+        """Have all take the step."""
+        await gather_or_cancel(participant.take(step) for participant in self._participants)
+
+    async def carry_out(self, start_ns: int) -> Measurement:
+        """Have all send on one clock; merge what they measured, and join their records to one file."""
+        parts = await gather_or_cancel(self._carry_out_one(participant, start_ns) for participant in self._participants)
+        measurement = reduce(Measurement.merge, parts)
+        paths = [job.records for job in self._jobs if job.records]
+        if not paths:
+            return measurement
+        return measurement.with_records_error(await asyncio.to_thread(join_shards, paths))
+
+    def progress(self) -> Progress:
+        """Return how far all are."""
+        return Progress.together([participant.progress() for participant in self._participants])
+
+    def stop(self, reason: str) -> None:
+        """Stop all."""
+        for participant in self._participants:
+            participant.stop(reason)
+
+    def abort(self, reason: str) -> None:
+        """Abort all."""
+        for participant in self._participants:
+            participant.abort(reason)
+
+    def release(self) -> None:
+        """Release all."""
+        for participant in self._participants:
+            participant.release()
+
+    def clear(self) -> None:
+        """Remove shards of the records that are empty; call once all participants have ended."""
+        if self._jobs and self.job.records is not None:
+            remove_empty_shards(self.job.records)
+
+    async def _carry_out_one(self, participant: Participant, start_ns: int) -> Measurement:
+        """Have one participant carry out its job; if a worker of it was lost, stop the others."""
+        measurement = await participant.carry_out(start_ns)
+        if any(worker.lost for worker in measurement.trailer.workers):
+            assert measurement.snapshot.partial is not None
+            self.stop(measurement.snapshot.partial)
+        return measurement

@@ -16,13 +16,13 @@ from loadgen.metrics.records.header import DATE_FORMAT, RunHeader, provenance
 from loadgen.metrics.server.series import ScrapeOrder
 from loadgen.runner.coordinator import coordinate, open_participant
 from loadgen.runner.job import Job
-from loadgen.runner.metrics_scraper import scrape_order
+from loadgen.runner.metrics_scraper import ScraperProcess
+from loadgen.runner.metrics_scraper_main import scrape_order
 from loadgen.runner.participant import Participant
-from loadgen.runner.prepare import Preparer
-from loadgen.runner.prepare_main import PrepareOrder, check, prepare
+from loadgen.runner.preparer import PrepareOrder, Preparer, check, prepare
 from loadgen.runner.server import Server, probe, request_targets
 from loadgen.runner.start_engine import start_engine_server
-from loadgen.util import scratch_dir
+from loadgen.util import files
 from loadgen.workload import datasets, endpoints, request_store
 from loadgen.workload.arrivals import DEFAULT_COUNT, Schedule
 from loadgen.workload.datasets.prompt_count import with_known_count
@@ -37,46 +37,57 @@ if TYPE_CHECKING:
 
 
 async def run(
-    # what to do; by default, and with no server named, the built-in simulator is measured
     settings: RunSettings | None = None,
     *,
-    # the server, where it serves already, with the settings of this run as they are for it
     server: Server | None = None,
-    dataset: Dataset | None = None,  # prompts of your own, instead of the ones the settings name
+    dataset: Dataset | None = None,
     on_progress: OnProgress = lambda progress: None,
-    # carries out the run, where the caller has opened it; by default the running loop, or the processes and machines
-    # that the settings ask for
     participant: Participant | None = None,
-    # the process that prepares the prompts of the settings, where it was started already
     preparer: Preparer | None = None,
-    # a file for the records, of bounded size, where the settings name none: what is left of a run whose measuring
-    # process dies
+    scraper: ScraperProcess | None = None,
     journal: Path | None = None,
 ) -> "Result":
     """Carry out one run in the running event loop.
+
+    Cancelling it ends every request and leaves no result; what had ended by then is kept only if `settings.records`
+    or `journal` names a file, of which `from_records` makes a partial one.
+
+    Args:
+        settings: What to do; by default, and with no server named, the built-in simulator is measured.
+        server: The server, if it serves already, with the settings of this run as they are for it.
+        dataset: Prompts of the caller, instead of those that the settings name.
+        on_progress: Called a few times a second.
+        participant: Carries out the run, if the caller has opened it; by default the running loop, or the processes
+            and machines that the settings ask for.
+        preparer: The process that prepares the prompts of the settings, if it was started already.
+        scraper: The process that asks the servers beside the load, if it was started already.
+        journal: A file for the records, of bounded size, if the settings name none: what is left of a run whose
+            measuring process dies.
+
+    Returns:
+        The result of the run, with its checks.
 
     Raises:
         BadInput: A setting that cannot be used; nothing was sent.
         Unreachable: No server where the settings say, or at one of several places.
     """
-    # Cancelling it ends every request and leaves no result; what had ended by then is kept only where
-    # `settings.records` or `journal` names a file, of which `from_records` makes a partial one.
-    asked = endpoints.checked(settings or RunSettings())
+    requested = endpoints.checked(settings or RunSettings())
     async with AsyncExitStack() as stack:
-        folder = stack.enter_context(scratch_dir.scratch_folder())
+        folder = stack.enter_context(files.scratch_folder())
         if server is None:
-            server = await stack.enter_async_context(serving(asked, on_progress, own_data=dataset is not None))
+            server = await stack.enter_async_context(serving(requested, on_progress, own_data=dataset is not None))
         if participant is None:
-            participant = await stack.enter_async_context(open_participant(asked, own_loop=True))
+            participant = await stack.enter_async_context(open_participant(requested, own_loop=True))
         settings = server.settings.implied().replace(workers=participant.workers).checked()
         settings = with_known_count(settings, dataset)
-        scraping = await scrape_order(settings, folder, simulated=server.simulated and bool(server.processes))
+        find = scrape_order if scraper is None else scraper.scrape_order
+        scraping = await find(settings, folder, simulated=server.simulated and bool(server.processes))
         schedule: DueTimes = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
         request_store.write_schedule(folder, schedule)
         order = PrepareOrder(
             settings,
             Target.from_settings(settings, server.model),
-            # where time alone bounds the run, some before the clock starts
+            # if time alone bounds the run, only some before the clock starts
             min(schedule.count, DEFAULT_COUNT) if is_bounded_by_time(settings) else schedule.count,
             folder,
             server.template_tokens,
@@ -93,7 +104,7 @@ async def run(
             server.model,
             time.strftime(DATE_FORMAT),
             server.simulated,
-            provenance(settings, asked, server.about),
+            provenance(settings, requested, server.about),
         )
         job = Job(
             header,
@@ -110,8 +121,8 @@ async def run(
                 ahead.keep_ahead(progress)
             on_progress(progress)
 
-        measurement = await coordinate(participant, job, preparing, report)
-        from loadgen.runner.run_result import conclude  # not before, so that the run begins sooner
+        measurement = await coordinate(participant, job, preparing, report, scraper)
+        from loadgen.runner.run_result import conclude  # 90 ms of CPU time, not before the run has begun
 
         if server.processes:
             header = header.with_engine(trouble=await asyncio.to_thread(_trouble, server.processes))
@@ -121,14 +132,22 @@ async def run(
 
 @contextlib.asynccontextmanager
 async def serving(
-    asked: RunSettings, on_progress: OnProgress = lambda progress: None, *, own_data: bool = False
+    settings: RunSettings,
+    on_progress: OnProgress = lambda progress: None,
+    *,
+    own_data: bool = False,
+    scraper: ScraperProcess | None = None,
 ) -> AsyncIterator[Server]:
     """Open the server that settings name: probe it, or start its engines and stop them after the context.
 
     Args:
-        asked: The settings, checked.
+        settings: The settings, checked.
         on_progress: Called a few times a second.
         own_data: Whether the prompts are those of the caller, so that no data set need be opened meanwhile.
+        scraper: The process that asks the servers beside the load, where it was started already.
+
+    Yields:
+        The server, with the settings of the run as they are for it.
 
     Raises:
         BadInput: A setting that cannot be used; nothing was sent.
@@ -136,44 +155,48 @@ async def serving(
         EngineError: An engine does not answer, or something of it is left after it was stopped.
     """
     if not own_data:
-        _check_data(asked)
-    if wants_engine(asked):
-        early = check if asked.engine and not own_data else lambda settings: None
-        async with start_engine_server(asked, early, on_progress) as server:
+        _check_data(settings)
+    if wants_engine(settings):
+        early_check = check if settings.engine and not own_data else lambda settings: None
+        async with start_engine_server(settings, early_check, on_progress) as server:
             yield server
     else:
-        yield await probe(asked, on_progress)
+        yield await (probe if scraper is None else scraper.probe)(settings, on_progress)
 
 
 def _cache_block(settings: RunSettings, scraping: ScrapeOrder | None) -> CacheBlock:
-    """Return the unit of the prefix cache: as given, as the metrics of a server say, or as most servers have it."""
+    """Return the unit of the prefix cache: of the settings, of the metrics of a server, or what most servers have."""
     if settings.cache_block_size is not None:
         return CacheBlock(settings.cache_block_size, "--cache-block-size")
     return (scraping.cache_block if scraping else None) or CacheBlock()
 
 
 def _check_data(settings: RunSettings) -> None:
-    """Refuse data sets and a tokenizer that cannot be used, as far as this is seen without opening them.
+    """Refuse data sets and a tokenizer that cannot be used, as far as this shows without opening them.
 
     Raises:
         BadInput: It does not exist, or a setting has no effect on it.
     """
     classes = settings.request_classes
-    if not all(one.data for one in classes) or not classes:
+    if not all(request_class.data for request_class in classes) or not classes:
         datasets.check(settings)
-    for one in classes:
-        if one.data:
-            with one.named_in_errors():
-                datasets.check(settings.of_class(one))
-    datasets.check_sessions(settings, [settings, *(settings.of_class(one) for one in classes)])
+    for request_class in classes:
+        if request_class.data:
+            with request_class.named_in_errors():
+                datasets.check(settings.of_class(request_class))
+    datasets.check_sessions(settings, [settings, *map(settings.of_class, classes)])
     if settings.tokenizer not in (None, NO_TOKENIZER):
         tokenizers.checked_path(settings.tokenizer)
 
 
 def _trouble(processes: Sequence[Any]) -> str | None:
-    where = [f"{process.base_url} " if len(processes) > 1 else "" for process in processes]
-    failed = [(one, error) for one, process in zip(where, processes, strict=True) if (error := process.trouble())]
-    lines = [f"{where}{error.crash.kind}: {error.crash.cause}; its log is {error.log}" for where, error in failed]
+    """Describe the crashes of engines, each with its URL if there are several; None if there are none."""
+    lines = []
+    for process in processes:
+        error = process.trouble()
+        if error:
+            url = f"{process.base_url} " if len(processes) > 1 else ""
+            lines.append(f"{url}{error.crash.kind}: {error.crash.cause}; its log is {error.log}")
     return "; ".join(lines) or None
 
 
@@ -181,7 +204,7 @@ def _trouble(processes: Sequence[Any]) -> str | None:
 async def _preparing(
     order: PrepareOrder, source: Dataset | Preparer, on_progress: OnProgress
 ) -> "AsyncIterator[asyncio.Future[Any]]":
-    """Have the requests of a run prepared while the context lasts; yields what ends once they are."""
+    """Have the requests of a run prepared while the context lasts; yields a future that is done when they are."""
     work: Coroutine[Any, Any, Any]
     if isinstance(source, Preparer):
         work = source.prepare(order, on_progress)

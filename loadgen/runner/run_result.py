@@ -1,24 +1,37 @@
-"""Results: the result of a run, made from what was measured, from its records, or read from a file."""
+"""Results: the result of a run, made from its measurement or its records, or read from a file.
+
+From records, the measurement of a run, or of a worker of it, is recovered after processes have died.
+"""
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from loadgen import checks, report
-from loadgen.config.field_types import check_type
-from loadgen.config.python_names import python_names
-from loadgen.config.settings import seed_of
-from loadgen.errors import BadInput
-from loadgen.metrics import streamed_tokens
+from loadgen.config.option import check_type
+from loadgen.config.run_fields import python_names
+from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
+from loadgen.core.outcome import Outcome
+from loadgen.errors import BadInput, WorkerDied
+from loadgen.metrics import parted_recorder, streamed_tokens
+from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.records.header import RunHeader
+from loadgen.metrics.records.shards import shard_path
+from loadgen.metrics.records.trailer import RunTrailer, WorkerReport
 from loadgen.metrics.run_data import Measurement, RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result import RunResult
-from loadgen.runner import crash_recovery
+from loadgen.runner.job import Job
+from loadgen.util.partition import Partition
+from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.due_times import DueTimes
+
+NOTHING = "left no records"
 
 
 class SavedResult(RunResult, frozen=True, kw_only=True):
@@ -39,7 +52,7 @@ class SavedResult(RunResult, frozen=True, kw_only=True):
         return f"<loadgen.{type(self).__name__}: {report.summary_line(self)}>"
 
     def _repr_html_(self) -> str:
-        from loadgen.report.notebook import notebook_html  # not before: it imports the charts of pages
+        from loadgen.report.ci_summary import notebook_html  # not before: it imports the charts of pages
 
         return notebook_html(self)
 
@@ -70,10 +83,16 @@ class Result(SavedResult, frozen=True, kw_only=True):
             raise AssertionError("\n".join(missed))
 
 
-def conclude(header: RunHeader, schedule: DueTimes, measured: Measurement) -> Result:
-    """Check what was measured, and make the result."""
-    snapshot = streamed_tokens.with_sampled_tpot(measured.snapshot)
-    data = RunData(header=header, schedule=schedule, snapshot=snapshot, trailer=measured.trailer)
+def conclude(header: RunHeader, schedule: DueTimes, measurement: Measurement) -> Result:
+    """Check the measurement of a run, and make its result.
+
+    Args:
+        header: What the run is.
+        schedule: Its due times.
+        measurement: What was measured.
+    """
+    snapshot = streamed_tokens.with_sampled_tpot(measurement.snapshot)
+    data = RunData(header=header, schedule=schedule, snapshot=snapshot, trailer=measurement.trailer)
     return Result.of(data, checks.examine(data), snapshot=snapshot)
 
 
@@ -90,7 +109,7 @@ def from_records(path: str | Path) -> Result:
     file = RecordFile(path)
     settings = file.header.settings
     schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), file.asked_due)
-    return conclude(file.header, schedule, crash_recovery.recover_run(file, schedule))
+    return conclude(file.header, schedule, recover_run(file, schedule))
 
 
 def read(path: str | Path) -> list[dict[str, Any]]:
@@ -120,3 +139,151 @@ def whole(where: str) -> Iterator[None]:
     except (ArithmeticError, AttributeError, BadInput, LookupError, TypeError, ValueError) as error:
         problem = f"{where} is not a whole loadgen result ({type(error).__name__}: {error})"
         raise BadInput("FILE", problem, "name a result as it was saved, or a file of records") from error
+
+
+def recover_run(file: RecordFile, schedule: DueTimes) -> Measurement:
+    """Recover a run from its records: one file, or still one for each of its workers.
+
+    Args:
+        file: The file that holds all records, or into which they were to be joined.
+        schedule: The schedule of the run.
+
+    Raises:
+        BadInput: A line of a file is no record.
+    """
+    recovered: set[int] = set()  # a run that was killed while shards were joined has some records twice
+    parts = [_recover_file(file, schedule, recovered=recovered)]
+    for index in range(len(parts[0].trailer.workers), file.partition.count):
+        path, partition = shard_path(file.path, index), Partition(index, file.partition.count)
+        if path.exists():
+            parts.append(_recover_file(RecordFile(path), schedule, recovered=recovered))
+        else:
+            parts.append(_without_file(file, schedule, partition, recovered))
+    whole = reduce(Measurement.merge, parts)
+    if whole.snapshot.partial is None and file.trailer is None:
+        of = "" if is_bounded_by_time(file.header.settings) else f" of {file.scheduled}"
+        partial = f"{whole.snapshot.ended}{of} requests had ended when the records stopped"
+        whole = replace(whole, snapshot=replace(whole.snapshot, partial=partial))
+    return whole
+
+
+def recover_worker(job: Job, workers: int, start_ns: int, died: WorkerDied) -> Measurement:
+    """Recover the measurement of a participant that died while the clock ran; empty if it kept no records.
+
+    Args:
+        job: The job of the participant.
+        workers: Number of loops that shared it.
+        start_ns: When the clock started, ns of CLOCK_MONOTONIC.
+        died: How it died.
+    """
+    schedule = request_store.schedule(job.folder)
+    try:
+        if job.records is not None:
+            return _recover_file(RecordFile(job.records), schedule, died=died)
+    except BadInput:
+        pass
+    partitions = [job.partition.split(index, workers) for index in range(workers)]
+    parts = [
+        _empty(
+            job.settings,
+            schedule,
+            start_ns,
+            partition,
+            WorkerReport(number=partition.index, lost=died.how),
+            str(died),
+        )
+        for partition in partitions
+    ]
+    return reduce(Measurement.merge, parts)
+
+
+def _recover_file(
+    file: RecordFile, schedule: DueTimes, *, recovered: set[int] | None = None, died: WorkerDied | None = None
+) -> Measurement:
+    """Recover what one file holds, without the requests whose numbers are in `recovered`; its numbers are added."""
+    settings, trailer = file.header.settings, file.trailer
+    recovered = set() if recovered is None else recovered
+    recorder = parted_recorder.recorder_for(settings, file.start_ns, _scheduled(settings, schedule, file.partition))
+    unread = None
+    repeated = _RepeatedPrompts(file)
+    try:
+        for data, record in file.lines():
+            if record.index not in recovered:
+                recovered.add(record.index)
+                recorder.add(record)
+                if trailer is not None and record.index in trailer.sampled:
+                    recorder.add_sample(record, trailer.sampled[record.index])
+                repeated.add(record.index, data.get("source"))
+    except BadInput as error:
+        if died is None:
+            raise
+        unread = error.problem
+    if trailer is not None and file.totals is not None:
+        recorder.restore(file.totals)
+        for first, count in trailer.never_sent:
+            recorder.add_never_sent(first, count, Outcome.CANCELLED, file.totals.partial or "")
+        return Measurement(recorder.snapshot(file.totals.partial), trailer)
+    if is_bounded_by_time(settings):
+        recorder.scheduled = recorder.ended
+        recorder.counters["repeated_prompts"] = repeated.count
+    report = WorkerReport(
+        number=file.partition.index,
+        client=ClientUsage(records_error=unread),
+        schedule_sha256=_schedule_sha256(file),
+        lost=died.how if died else None,
+    )
+    return Measurement(recorder.snapshot(str(died) if died else None), RunTrailer(workers=(report,)))
+
+
+def _without_file(file: RecordFile, schedule: DueTimes, partition: Partition, recovered: set[int]) -> Measurement:
+    """Recover a partition without a file of its own: it was joined with the first, or is lost."""
+    was_joined = not recovered.isdisjoint(schedule.stripe(partition.index, partition.count).numbers)
+    report = WorkerReport(number=partition.index, lost=NOTHING)
+    if was_joined:
+        report = WorkerReport(number=partition.index, schedule_sha256=_schedule_sha256(file))
+    return _empty(file.header.settings, schedule, file.start_ns, partition, report)
+
+
+def _schedule_sha256(file: RecordFile) -> str | None:
+    sha256: str | None = file.header.provenance["schedule"]["sha256"]
+    return sha256
+
+
+def _empty(
+    settings: RunSettings,
+    schedule: DueTimes,
+    start_ns: int,
+    partition: Partition,
+    report: WorkerReport,
+    partial: str | None = None,
+) -> Measurement:
+    """Make the part of a partition of which nothing is left, or nothing that was not counted already."""
+    recorder = parted_recorder.recorder_for(settings, start_ns, _scheduled(settings, schedule, partition))
+    return Measurement(recorder.snapshot(partial), RunTrailer(workers=(report,)))
+
+
+def _scheduled(settings: RunSettings, schedule: DueTimes, partition: Partition) -> int:
+    """Return how many requests of a partition were to be sent; 0 where time alone bounds them."""
+    return 0 if is_bounded_by_time(settings) else len(schedule.stripe(partition.index, partition.count).numbers)
+
+
+class _RepeatedPrompts:
+    """Counts the requests beyond those prepared at first that repeat the prompt of another, by their sources.
+
+    Attributes:
+        count: Number of such requests so far.
+    """
+
+    def __init__(self, file: RecordFile) -> None:
+        about = file.header.provenance["prompts"]
+        self._prepared = about["requests"] if about.get("further") else None
+        self._sources: set[str] = set()
+        self.count = 0
+
+    def add(self, index: int, source: str | None) -> None:
+        """Count the request with this number."""
+        if self._prepared is None or source is None:
+            return
+        if index >= self._prepared and source in self._sources:
+            self.count += 1
+        self._sources.add(source)

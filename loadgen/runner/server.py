@@ -63,36 +63,56 @@ class Server:
 
 
 def request_targets(settings: RunSettings, model: str) -> tuple[target.Target, ...]:
-    """Make the target of each server that the settings name, with `model` as its name in requests."""
-    return tuple(target.Target.from_settings(alone, model) for alone in settings.apart())
+    """Return the target of each server that the settings name.
+
+    Args:
+        settings: The settings of the run.
+        model: The model's name in requests.
+    """
+    return tuple(target.Target.from_settings(server, model) for server in settings.apart())
 
 
 async def probe(settings: RunSettings, on_progress: OnProgress = lambda progress: None) -> Server:
     """Probe every server that the settings name: all of them must answer, and have the model.
 
-    Where a test request is asked for, wait as long for an answer; `on_progress` is called meanwhile.
+    If the settings have a timeout of the ready check, wait as long for an answer.
+
+    Args:
+        settings: The settings of the run.
+        on_progress: Called while the probe waits.
+
+    Returns:
+        The server, or all of them as if they were one.
 
     Raises:
         Unreachable: One does not answer; the first that is named.
         BadInput: One is named twice, or does not have the model; or no model is named and their first ones differ.
     """
-    each = settings.apart()
-    if len(each) == 1:
+    server_settings = settings.apart()
+    if len(server_settings) == 1:
         return await _probe_one(settings, on_progress)
-    _refuse_twins(each)
-    probed = await asyncio.gather(*(_probe_one(alone, on_progress) for alone in each), return_exceptions=True)
-    found = [one for one in probed if isinstance(one, Server)]
-    for error in probed:
-        if isinstance(error, BaseException):
-            raise error
-    urls = _urls_by([one.model for one in found], found)
+    _refuse_twins(server_settings)
+    probes = (_probe_one(single, on_progress) for single in server_settings)
+    outcomes = await asyncio.gather(*probes, return_exceptions=True)
+    servers: list[Server] = []
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+        servers.append(outcome)
+    urls = _urls_by([server.model for server in servers], servers)
     if len(urls) > 1:
         problem = f"the servers have different ones first: {_listed(urls)}"
         raise BadInput("--model", problem, "name one that all of them have")
-    return _as_one(settings, found)
+    return _as_one(settings, servers)
 
 
 async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
+    """Probe the one server that the settings name.
+
+    Raises:
+        Unreachable: It does not answer.
+        BadInput: It does not have the model.
+    """
     base = target.base_url(settings)
     reply = await _first_answer(base, settings, on_progress)
     if reply.status in (401, 403):
@@ -101,48 +121,53 @@ async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
         )
     rows = _models(reply)
     listed = list(rows)
-    asked = settings.served_model_name or settings.model
-    if asked is None:
+    name = settings.served_model_name or settings.model
+    if name is None:
         if not listed:
             problem = f"{base}/v1/models lists no model (status {reply.status})"
             raise BadInput("--model", problem, "name the model, if it is an LLM server")
-        asked = listed[0]
-    elif listed and asked not in listed:
+        name = listed[0]
+    elif listed and name not in listed:
         field_name = "--served-model-name" if settings.served_model_name else "--model"
         remedy = f"choose from {', '.join(map(repr, listed[:10]))} (with --tokenizer if the tokenizer has another name)"
-        raise BadInput(field_name, f"the server at {base} has no model {asked!r}", remedy)
+        raise BadInput(field_name, f"the server at {base} has no model {name!r}", remedy)
     _require_models_of_classes(settings, base, listed)
-    model = settings.model or asked
-    own = None if settings.served_model_name else _usable(rows.get(asked, {}).get("root"))
+    model = settings.model or name
+    root = None if settings.served_model_name else _usable(rows.get(name, {}).get("root"))
     resolved = settings.replace(
-        model=model, tokenizer=settings.tokenizer or own or model, backend=endpoints.name_of(settings)
+        model=model, tokenizer=settings.tokenizer or root or model, backend=endpoints.name_of(settings)
     )
     answered = {"server_header": reply.headers.get("Server"), "version": await _version(base, settings)}
     redacted = Redaction(target.headers(settings))
     about: dict[str, Any] = {"base_url": base} | {name: value and redacted(value) for name, value in answered.items()}
     if endpoints.find(resolved).counts is not endpoints.Counts.AS_ASKED:
         resolved = resolved.replace(continuous_usage=False)
-    if resolved.continuous_usage and not await _takes_continuous_usage(resolved, asked):
+    if resolved.continuous_usage and not await _takes_continuous_usage(resolved, name):
         resolved = resolved.replace(continuous_usage=False)
         about["continuous_usage"] = "refused"
     simulated = any(row.get("owned_by") == OWNER for row in rows.values())
-    return Server(resolved, asked, about, simulated, models=tuple(listed))
+    return Server(resolved, name, about, simulated, models=tuple(listed))
 
 
 async def _first_answer(base: str, settings: RunSettings, on_progress: OnProgress) -> http_client.Reply:
-    """Return the answer to a list of models; no answer, or a 5xx, is waited out for the time of the ready check."""
-    limit_s, begun = settings.ready_check_timeout_sec, time.monotonic()
-    url, headers, verify_tls = f"{base}/v1/models", target.headers(settings), not settings.insecure
+    """Return the answer to a list of models; no answer, or a 5xx, is waited out for the time of the ready check.
+
+    Raises:
+        Unreachable: The server did not answer in that time.
+    """
+    limit_s = settings.ready_check_timeout_sec
+    begun = time.monotonic()
+    url = f"{base}/v1/models"
     while True:
-        over = time.monotonic() - begun >= limit_s
+        is_over = time.monotonic() - begun >= limit_s
         try:
-            reply = await http_client.get(url, headers=headers, verify_tls=verify_tls)
+            reply = await http_client.get(url, headers=target.headers(settings), verify_tls=not settings.insecure)
         except Unreachable as error:
-            if over:
+            if is_over:
                 raise Unreachable(f"{error}; start the server, or name another with --base-url") from error
             note = str(error)
         else:
-            if over or reply.status < 500:
+            if is_over or reply.status < 500:
                 return reply
             note = f"{url} answers {reply.status}"
         on_progress(Progress("waiting", time.monotonic() - begun, note=note))
@@ -150,29 +175,32 @@ async def _first_answer(base: str, settings: RunSettings, on_progress: OnProgres
 
 
 def _require_models_of_classes(settings: RunSettings, base: str, listed: Sequence[str]) -> None:
-    """Refuse a class that asks a model by its name which the server does not list.
+    """Refuse a class whose model the server does not list.
 
-    A server that lists nothing may have it. So may one that is asked for adapters (`--lora-modules`): it may load them
-    when they are first asked for, or get their names in another field.
+    A server that lists nothing may have it. So may one with adapters (`--lora-modules`): it may load them at their
+    first request, or get their names in another field.
     """
     fields = (endpoints.find(settings).adapter_field, *(settings.extra_body or ()))
-    for one in settings.request_classes if settings.classes and LORA_PATH not in fields else ():
-        if one.model is not None and listed and one.model not in listed:
-            problem = f"{one.name}: the server at {base} has no model {one.model!r}"
+    if LORA_PATH in fields or not listed:
+        return
+    for request_class in settings.request_classes if settings.classes else ():
+        if request_class.model is not None and request_class.model not in listed:
+            problem = f"{request_class.name}: the server at {base} has no model {request_class.model!r}"
             raise BadInput("--class", problem, f"choose from {', '.join(map(repr, listed[:10]))}")
 
 
 async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:
     """Request one token to see whether the server knows the option: else it would refuse every request of the run."""
-    probed = target.Target.from_settings(settings, model)
-    body = probed.body(Prompt("Hello", 1, 1, "probe"))
-    reply = await http_client.send_json(probed.url, body, headers=probed.headers, verify_tls=probed.verify_tls)
+    server = target.Target.from_settings(settings, model)
+    body = server.body(Prompt("Hello", 1, 1, "probe"))
+    reply = await http_client.send_json(server.url, body, headers=server.headers, verify_tls=server.verify_tls)
     return reply.status not in (400, 422)
 
 
 def _models(reply: http_client.Reply) -> dict[str, dict[str, Any]]:
-    listed = reply.json() if reply.status == 200 else None
-    rows = listed.get("data") if isinstance(listed, dict) else None
+    """Return the rows of a list of models, by their `id`."""
+    answer = reply.json() if reply.status == 200 else None
+    rows = answer.get("data") if isinstance(answer, dict) else None
     return {str(row["id"]): row for row in rows or [] if isinstance(row, dict) and "id" in row}
 
 
@@ -180,8 +208,8 @@ def _usable(root: Any) -> str | None:
     """Return the root of a model if it has a tokenizer here: a folder on this machine, or a name on the hub."""
     if not isinstance(root, str):
         return None
-    has_one = os.path.isabs(root) and os.path.isfile(os.path.join(root, "tokenizer.json"))
-    return root if has_one or HUB_NAME.fullmatch(root) else None
+    has_tokenizer = os.path.isabs(root) and os.path.isfile(os.path.join(root, "tokenizer.json"))
+    return root if has_tokenizer or HUB_NAME.fullmatch(root) else None
 
 
 async def _version(base: str, settings: RunSettings) -> str | None:
@@ -193,60 +221,55 @@ async def _version(base: str, settings: RunSettings) -> str | None:
     return str(answer["version"]) if isinstance(answer, dict) and "version" in answer else None
 
 
-def _refuse_twins(each: Sequence[RunSettings]) -> None:
+def _refuse_twins(server_settings: Sequence[RunSettings]) -> None:
     """Refuse a server that is named twice.
 
     Raises:
         BadInput: Naming it.
     """
     seen = set()
-    for alone in each:
-        url = target.base_url(alone)
+    for single in server_settings:
+        url = target.base_url(single)
         place = target.origin(url), urlsplit(url).path
         if place in seen:
             raise BadInput("--base-url", f"{url} is given twice", "name each server once")
         seen.add(place)
 
 
-def _as_one(settings: RunSettings, found: Sequence[Server]) -> Server:
-    first = found[0]
-    about: dict[str, Any] = {"targets": [one.about for one in found], "version": _common_version(found)}
-    differ = list(_differences(found))
+def _as_one(settings: RunSettings, servers: Sequence[Server]) -> Server:
+    """Combine servers that share the requests of a run."""
+    versions = [version for server in servers if (version := server.about.get("version"))]
+    about: dict[str, Any] = {
+        "targets": [server.about for server in servers],
+        "version": " and ".join(dict.fromkeys(versions)) if len(versions) == len(servers) else None,
+    }
+    versions_urls = _urls_by([server.about.get("version") or "unknown" for server in servers], servers)
+    models_urls = _urls_by([", ".join(server.models) or "none" for server in servers], servers)
+    quantities = {"their versions": versions_urls, "the models that they list": models_urls}
+    differ = [f"{quantity}: {_listed(urls)}" for quantity, urls in quantities.items() if len(urls) > 1]
     if differ:
         about["differ"] = differ
         logging.warning("--base-url: the servers differ in %s", "; ".join(differ))
-    continuous_usage = all(one.settings.continuous_usage for one in found)
+    continuous_usage = all(server.settings.continuous_usage for server in servers)
     if settings.continuous_usage and not continuous_usage:  # one file of bodies serves all
         about["continuous_usage"] = "refused"
-    resolved = first.settings.replace(
+    resolved = servers[0].settings.replace(
         base_url=settings.base_url,
         balance=settings.balance or BALANCE,
         continuous_usage=continuous_usage,
     )
-    simulated = any(one.simulated for one in found)
-    return replace(first, settings=resolved, about=about, simulated=simulated)
+    simulated = any(server.simulated for server in servers)
+    return replace(servers[0], settings=resolved, about=about, simulated=simulated)
 
 
-def _common_version(found: Sequence[Server]) -> str | None:
-    """Return the versions of all servers; None where one has none."""
-    versions = [version for one in found if (version := one.about.get("version"))]
-    return " and ".join(dict.fromkeys(versions)) if len(versions) == len(found) else None
-
-
-def _differences(found: Sequence[Server]) -> list[str]:
-    versions = _urls_by([one.about.get("version") or "unknown" for one in found], found)
-    models = _urls_by([", ".join(one.models) or "none" for one in found], found)
-    quantities = {"their versions": versions, "the models that they list": models}
-    return [f"{what}: {_listed(urls)}" for what, urls in quantities.items() if len(urls) > 1]
-
-
-def _urls_by(values: Sequence[str], found: Sequence[Server]) -> dict[str, list[str]]:
+def _urls_by(values: Sequence[str], servers: Sequence[Server]) -> dict[str, list[str]]:
     """Return each value with the URLs of the servers that have it."""
     urls: dict[str, list[str]] = {}
-    for value, one in zip(values, found, strict=True):
-        urls.setdefault(value, []).append(one.about["base_url"])
+    for value, server in zip(values, servers, strict=True):
+        urls.setdefault(value, []).append(server.about["base_url"])
     return urls
 
 
 def _listed(urls: dict[str, list[str]]) -> str:
+    """List values, each with its URLs."""
     return "; ".join(f"{value} at {', '.join(of_value)}" for value, of_value in urls.items())

@@ -17,8 +17,8 @@ from loadgen.config.target import SIMULATOR
 from loadgen.errors import BadInput, EngineError, LoadgenError
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.runner.server import Server, probe
-from loadgen.util import gpus
-from loadgen.util.plugins import find
+from loadgen.util import accelerators
+from loadgen.util.packages import find
 from loadgen.util.redaction import redact_command
 from loadgen.workload import endpoints
 from loadgen.workload.chat_template.template_tokens import TemplateTokens
@@ -38,16 +38,23 @@ async def start_engine_server(
 ) -> AsyncIterator[Server]:
     """Start the replicas of a run's engine, wait until all are ready, and stop them after the block.
 
+    A replica that fails for a reason that may pass is started once more.
+
     Args:
+        settings: The settings of the run.
         check: Called with the settings of the run on the engine, while the engine starts, which may take minutes.
+        on_progress: Called a few times a second.
+
+    Yields:
+        The replicas, as the server of the run.
 
     Raises:
         BadInput: The engine is unknown or cannot be started like this, or `check` raises it.
         EngineError: A replica does not become ready, or is not stopped completely.
     """
-    # A replica that fails for a reason that may pass is started once more.
     name = settings.engine or SIMULATOR
-    engine, launcher = find("engines", name), find("launchers", "local")()
+    engine = find("engines", name)
+    launcher = find("launchers", "local")()
     served_name = (f"served_name={settings.served_model_name}",) if settings.served_model_name else ()
     with _errors_name_flags(settings.engine_arg):
         knobs, raw = launcher.given((*served_name, *settings.engine_arg), engine.knobs())
@@ -64,7 +71,7 @@ async def start_engine_server(
             check(settings_for_engine([process], settings, simulated=name == SIMULATOR))
 
     devices = settings.devices.split(",") if settings.devices else []
-    begins = [partial(begin, share) for share in gpus.split_devices(devices, settings.replicas)]
+    begins = [partial(begin, share) for share in accelerators.split_devices(devices, settings.replicas)]
     timeout_s = settings.engine_timeout
     chat = None if settings.backend in (None, "sglang-native") else endpoints.find(settings).takes_messages
     async with start_engines(
@@ -74,10 +81,12 @@ async def start_engine_server(
 
 
 def _simulator_flags(classes: Sequence[RequestClass]) -> list[str]:
-    """Return the flags with which the simulator has the adapters and priorities that classes ask."""
-    adapters = list(dict.fromkeys(one.model for one in classes if one.model is not None))
+    """Return the flags with which the simulator has the adapters and priorities that classes request."""
+    adapters = list(dict.fromkeys(request_class.model for request_class in classes if request_class.model is not None))
     flags = ["--lora-modules", ",".join(adapters)] if adapters else []
-    return [*flags, "--scheduling-policy", "priority"] if any(one.priority for one in classes) else flags
+    if any(request_class.priority for request_class in classes):
+        flags += ["--scheduling-policy", "priority"]
+    return flags
 
 
 @dataclass(frozen=True)
@@ -98,9 +107,12 @@ class EngineSession:
         Raises:
             BadInput: They do not have the model.
         """
-        name, simulated = self.engine.name, self.engine.name == SIMULATOR
+        name = self.engine.name
+        simulated = name == SIMULATOR
         server = await probe(settings_for_engine(self.processes, settings, simulated=simulated))
-        each = [await asyncio.to_thread(process.differences) for process in self.processes]
+        differences: list[Any] = []
+        for process in self.processes:
+            differences += await asyncio.to_thread(process.differences)
         installed = await asyncio.to_thread(self.engine.version)
         tokens = self.processes[0].template_tokens
         return replace(
@@ -110,7 +122,7 @@ class EngineSession:
                 "simulated": simulated,
                 "installed": installed,
                 "commands": [shlex.join(redact_command(process.launch.argv)) for process in self.processes],
-                "differences": [str(d) for one in each for d in one],
+                "differences": list(map(str, differences)),
             }
             | server.about,
             simulated=simulated,
@@ -122,15 +134,27 @@ class EngineSession:
 @contextlib.asynccontextmanager
 async def start_engines(
     engine: Any,
-    begins: Sequence[Callable[[], Any]],  # functions that start one replica each, and return its process
-    timeout_s: float,  # maximum start-up time of each, s
+    begins: Sequence[Callable[[], Any]],
+    timeout_s: float,
     on_progress: OnProgress,
     *,
-    check: Callable[[Any], None] = lambda process: None,  # called with each process as soon as it is started
-    tries: int = 1,  # maximum number of starts of a replica that fails for a reason that may pass
-    chat: bool | None = None,  # whether to ask each a chat, or a completion, to see that it is ready; None: what it has
+    check: Callable[[Any], None] = lambda process: None,
+    tries: int = 1,
+    chat: bool | None = None,
 ) -> AsyncIterator[EngineSession]:
     """Start replicas of an engine, wait until all are ready, and stop them after the block.
+
+    Args:
+        engine: The kind of engine.
+        begins: Functions that start one replica each, and return its process.
+        timeout_s: Maximum start-up time of each replica, s.
+        on_progress: Called a few times a second.
+        check: Called with each process as soon as it is started.
+        tries: Maximum number of starts of a replica that fails for a reason that may pass.
+        chat: Whether the request that shows that a replica is ready is a chat, or a completion; None: what it has.
+
+    Yields:
+        The ready replicas.
 
     Raises:
         EngineError: A replica does not become ready, or is not stopped completely.
@@ -176,10 +200,10 @@ async def _stop_replicas(starting: "Sequence[asyncio.Future[Any]]") -> None:
     Raises:
         EngineError: A replica is not stopped completely.
     """
-    for each in starting:
-        each.cancel()
-    started = await asyncio.gather(*starting, return_exceptions=True)
-    stops = [asyncio.to_thread(each.stop) for each in started if not isinstance(each, BaseException)]
+    for start in starting:
+        start.cancel()
+    processes = await asyncio.gather(*starting, return_exceptions=True)
+    stops = [asyncio.to_thread(process.stop) for process in processes if not isinstance(process, BaseException)]
     for error in await asyncio.gather(*stops, return_exceptions=True):
         if error is not None:
             raise error
@@ -201,7 +225,7 @@ def settings_for_engine(processes: Sequence[Any], settings: RunSettings, *, simu
         replicas=1,
         devices=None,
         host=None,
-        base_url=tuple(each.base_url for each in processes),
+        base_url=tuple(server.base_url for server in processes),
         backend=settings.backend or "openai-chat",
         model=model,
         served_model_name=None if process.model == model else process.model,
@@ -242,6 +266,6 @@ def _errors_name_flags(words: Sequence[str]) -> Iterator[None]:
         yield
     except BadInput as error:
         name = error.field.partition(".")[0]
-        given = any(word.startswith((f"{name}=", f"{name} ")) or word == name for word in words)
-        field = f"--engine-arg {error.field}" if given else _FLAGS.get(name, error.field)
+        is_engine_arg = any(word.startswith((f"{name}=", f"{name} ")) or word == name for word in words)
+        field = f"--engine-arg {error.field}" if is_engine_arg else _FLAGS.get(name, error.field)
         raise BadInput(field, error.problem, error.remedy) from error

@@ -17,7 +17,7 @@ from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.job import Job
 from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.participant import PROGRESS_S, STEPS
-from loadgen.util import child_process, garbage_collection, log_setup, machine, scheduling
+from loadgen.util import child_process, garbage_collection, machine, scheduling, terminal_text
 from loadgen.util.child_process import PipeWriter
 from loadgen.util.tasks import background_tasks, repeat
 
@@ -26,7 +26,13 @@ GONE = "the process that started the run has ended"
 
 
 async def work(job: Job, commands: asyncio.StreamReader, writer: PipeWriter) -> None:
-    """Carry out a job, step by step."""
+    """Carry out a job, step by step.
+
+    Args:
+        job: The job.
+        commands: Further messages of the parent.
+        writer: Sends progress and results to the parent.
+    """
     steps: asyncio.Queue[tuple[Any, ...] | None] = asyncio.Queue()
     steps.put_nowait(("begin", job))
     runner = LoopRunner(LINGER_NS)
@@ -45,7 +51,12 @@ async def work(job: Job, commands: asyncio.StreamReader, writer: PipeWriter) -> 
 async def handle_commands(
     runner: LoopRunner, commands: asyncio.StreamReader, steps: "asyncio.Queue[tuple[Any, ...] | None]"
 ) -> None:
-    """Pass commands on to a runner, and steps into a queue; abort, and put None there, when the commands end.
+    """Pass commands on to a runner, and steps into a queue; at the end of the commands abort, and put None there.
+
+    Args:
+        runner: Carries out the job.
+        commands: The messages of the parent.
+        steps: The queue of the steps.
 
     Raises:
         ValueError: It is neither a command nor a step.
@@ -58,8 +69,8 @@ async def handle_commands(
                 runner.abort(reason)
             case step if step[0] in STEPS:
                 steps.put_nowait(step)
-            case unknown:
-                raise ValueError(unknown)
+            case message:
+                raise ValueError(message)
     runner.abort(GONE)
     steps.put_nowait(None)
 
@@ -73,7 +84,7 @@ async def main() -> None:
     line = await commands.readline()
     if line:
         job: Job = child_process.decode(line)[1]
-        log_setup.to_stderr(job.settings.log_level)
+        terminal_text.log_to_stderr(job.settings.log_level)
         try:
             await work(job, commands, writer)
         except LoadgenError as error:

@@ -1,7 +1,4 @@
-"""Workers: processes that share the requests of a run, each with an event loop of its own.
-
-Light to import, as `participant` is.
-"""
+"""Workers: processes that share the requests of a run, each with an event loop of its own."""
 
 import asyncio
 import contextlib
@@ -12,16 +9,14 @@ from typing import Any
 from loadgen.config.settings import RunSettings
 from loadgen.errors import WorkerDied
 from loadgen.metrics.progress import Progress
-from loadgen.runner.group import Group
-from loadgen.runner.participant import Participant, Proxy
+from loadgen.runner.participant import Group, Participant, Proxy
 from loadgen.util import machine
 from loadgen.util.child_process import ChildProcess
 
 logger = logging.getLogger("loadgen")
-# Eight bear a million tokens a second, more than one server gives.
-MAX_AUTO_WORKERS = 8
+MAX_AUTO_WORKERS = 8  # they receive a million tokens a second, more than one server generates
 MODULE = "loadgen.runner.worker_main"
-PATIENCE_S = 15.0  # for what a worker has measured, after the command to end
+PATIENCE_S = 15.0  # for the measurement of a worker, after the command to end
 
 
 class WorkerProxy(Proxy):
@@ -42,15 +37,15 @@ class WorkerProxy(Proxy):
         return self._child.pid
 
     async def call(self, step: str, *arguments: Any) -> Any:
-        """Have a step taken; progress comes before its result."""
+        """Have the process take a step, whose result follows its progress."""
         self._child.send((step, *arguments))
         async for message in self._messages:
             if not isinstance(message, Progress):
                 return message
             self._progress = message
         part = self.job.partition
-        who = "the measuring process" if part.count == 1 else f"worker {part.index + 1} of {part.count}"
-        raise WorkerDied(who, await self._child.wait_ended())
+        name = "the measuring process" if part.count == 1 else f"worker {part.index + 1} of {part.count}"
+        raise WorkerDied(name, await self._child.wait_ended())
 
     def send(self, command: str, reason: str) -> None:
         """Send a command; a process that does not end upon `abort` is killed."""
@@ -65,7 +60,14 @@ class WorkerProxy(Proxy):
 
 @contextlib.asynccontextmanager
 async def open_workers(count: int) -> AsyncIterator[Participant]:
-    """Start this many worker processes, which run as long as the context; several are a group."""
+    """Start worker processes, which run as long as the context.
+
+    Args:
+        count: Number of processes.
+
+    Yields:
+        The worker, or the group of several.
+    """
     warn_of_cores(count)
     async with contextlib.AsyncExitStack() as stack:
         children = [ChildProcess(MODULE) for _ in range(count)]
@@ -79,16 +81,20 @@ async def open_workers(count: int) -> AsyncIterator[Participant]:
 
 def warn_of_cores(workers: int) -> None:
     """Log a warning where there are more workers than cores."""
-    if workers > (cores := machine.usable_cores()):
+    cores = machine.usable_cores()
+    if workers > cores:
         wait = "--workers: %d processes share %d cores, and wait for each other; ask for fewer, or for auto"
         logger.warning(wait, workers, cores)
 
 
 def worker_count(settings: RunSettings) -> int:
-    """Return how many workers share a run with these settings, which have been checked.
+    """Return how many workers share a run.
 
     auto: one for each core but one, which is left to the command, to the kernel's part in the network and to a server
     on this machine; no more than there are requests to share, or than `MAX_AUTO_WORKERS`.
+
+    Args:
+        settings: The settings of the run, checked.
     """
     if settings.workers != "auto":
         return int(settings.workers)
@@ -98,6 +104,11 @@ def worker_count(settings: RunSettings) -> int:
 
 
 def auto_workers(cores: int, *limits: int | None) -> int:
-    """Return how many workers suit this many cores, within limits of which None is no limit."""
+    """Return how many workers `auto` means.
+
+    Args:
+        cores: Number of usable cores.
+        limits: Further limits of the number; None is no limit.
+    """
     bounds = (cores - 1, MAX_AUTO_WORKERS, *limits)
     return max(1, min(int(bound) for bound in bounds if bound is not None))

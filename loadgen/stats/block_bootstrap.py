@@ -33,8 +33,8 @@ def block_length(
         concurrency: Observations under way at once, on average.
         series: Values of each observation, shape (count,), in order; NaN where there is none.
     """
-    known = min(count, math.ceil(max(2 * concurrency, math.cbrt(count))))
-    return math.ceil(max([known, *(2 * politis_white_length(values) for values in series)]))
+    least = min(count, math.ceil(max(2 * concurrency, math.cbrt(count))))
+    return math.ceil(max([least, *(2 * politis_white_length(values) for values in series)]))
 
 
 def politis_white_length(series: Floats) -> float:
@@ -141,5 +141,5 @@ def effective_sample_size(
 def _block_sums(values: Floats, length: int) -> Floats:
     """Return the sum of the block that begins with each observation, shape (n,)."""
     sums = np.concatenate(([0.0], np.cumsum(np.concatenate((values, values[: length - 1])), dtype=float)))
-    found: Floats = sums[length:] - sums[:-length]
-    return found
+    block_sums: Floats = sums[length:] - sums[:-length]
+    return block_sums

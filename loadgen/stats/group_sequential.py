@@ -11,8 +11,8 @@ from the second to the last one, an interim analysis (a look) decides what it ca
   SPENT of the boundary's nominal level is used.
 - The noise is pooled with what earlier comparisons have found (`Noise.with_prior`), so that the first looks, which have
   few values, can decide where the evidence is plain.
-- Over the treatments it is controlled by Holm's procedure (`loadgen.stats.holm`) at each look, as Ye, Li, Liu and Yao
-  (Stat. Med. 32, 2013) do it.
+- Over the treatments it is controlled by Holm's procedure (`StepDown`) at each look, as Ye, Li, Liu and Yao (Stat.
+  Med. 32, 2013) do it.
 
 So the chance of calling any treatment better that is not better by more than the minimum effect is at most
 1 - confidence.
@@ -28,8 +28,8 @@ from typing import Self
 
 import numpy as np
 
-from loadgen.stats import bisection, holm, student_t
-from loadgen.stats.disturbed_layout import Adjustment, Contrast, DisturbedLayout
+from loadgen.stats import distributions, hypothesis_tests
+from loadgen.stats.layouts import Adjustment, Contrast, DisturbedLayout
 from loadgen.stats.variance import Noise
 from loadgen.util.arrays import Floats
 
@@ -117,41 +117,44 @@ def boundaries(
         alpha: One-sided.
         looks: Number of blocks at each look, ascending; the last is the number of all blocks.
     """
-    crossed, found = 0.0, []
+    crossed = 0.0
+    edges = []
     # Distribution of the sum of differences that has not crossed yet, scaled to variance 1 at the last look.
-    sums, mass, before = np.zeros(1), np.ones(1), 0.0
+    sums = np.zeros(1)
+    mass = np.ones(1)
+    before = 0.0
     for time in (look / looks[-1] for look in looks):
-        step, root = math.sqrt(time - before), math.sqrt(time)
-        wanted = spent(alpha, time) - crossed
-        edge = _boundary(sums, mass, step, wanted)
+        step = math.sqrt(time - before)
+        root = math.sqrt(time)
+        chance = spent(alpha, time) - crossed
+        edge = _boundary(sums, mass, step, chance)
         reached = np.linspace(-GRID_END * root, edge, GRID_POINTS)
         width = np.full(GRID_POINTS, reached[1] - reached[0])
         width[[0, -1]] /= 2
-        mass = width * (_density((reached[:, None] - sums) / step) / step @ mass)
-        sums, before, crossed = reached, time, crossed + wanted
-        found.append(edge / root)
-    return tuple(found)
+        z = (reached[:, None] - sums) / step
+        density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+        mass = width * (density / step @ mass)
+        sums = reached
+        before = time
+        crossed += chance
+        edges.append(edge / root)
+    return tuple(edges)
 
 
-def _boundary(sums: Floats, mass: Floats, step: float, wanted: float) -> float:
-    """Return the value above 0 that `wanted` of the mass exceeds after one more step of standard deviation `step`."""
+def _boundary(sums: Floats, mass: Floats, step: float, chance: float) -> float:
+    """Return the value above 0 that `chance` of the mass exceeds after one more step of standard deviation `step`."""
 
     def beyond(edge: float) -> float:
         return math.fsum(
             part * _upper_tail(z) for part, z in zip(mass.tolist(), ((edge - sums) / step).tolist(), strict=True)
         )
 
-    return bisection.end_of(lambda edge: beyond(edge) > wanted, PRECISION)
+    return distributions.bisect_end(lambda edge: beyond(edge) > chance, PRECISION)
 
 
 def _upper_tail(z: float) -> float:
     """Return the chance that a standard normal variable exceeds `z`; exact far from 0 too."""
     return math.erfc(z / math.sqrt(2)) / 2
-
-
-def _density(z: Floats) -> Floats:
-    density: Floats = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    return density
 
 
 def compare(
@@ -178,7 +181,8 @@ def compare(
     values = np.log(table(runs))
     disturbance = None if disturbances is None else table({name: disturbances[name] for name in runs})
     names = list(runs)
-    base, rivals = names.index(reference), [name for name in names if name != reference]
+    base = names.index(reference)
+    rivals = [name for name in names if name != reference]
     decided: dict[str, Comparison] = {}
     latest: dict[str, Comparison] = {}
     for number, look in enumerate(plan.looks):
@@ -190,16 +194,16 @@ def compare(
         if not complete:
             break
         layout = DisturbedLayout(values[:, :look], None if disturbance is None else disturbance[:, :look], prior)
-        found = {name: layout.contrast(names.index(name), base) for name in complete}
-        adopted = sum(one.decision is Decision.BETTER for one in decided.values())
-        procedure = holm.StepDown(1 - plan.confidence, len(rivals), rejected=adopted)
-        for name in sorted(found, key=lambda name: found[name].effect, reverse=True):
-            contrast = found[name]
+        contrasts = {name: layout.contrast(names.index(name), base) for name in complete}
+        adopted = sum(comparison.decision is Decision.BETTER for comparison in decided.values())
+        procedure = hypothesis_tests.StepDown(1 - plan.confidence, len(rivals), rejected=adopted)
+        for name in sorted(contrasts, key=lambda name: contrasts[name].effect, reverse=True):
+            contrast = contrasts[name]
             boundary = _student_boundary(boundaries(procedure.level, plan.looks)[number], contrast.df, len(plan.looks))
-            one = _comparison(contrast, boundary * contrast.sd, look, plan, procedure, last=look == plan.last)
-            latest[name] = one
-            if one.decision is not Decision.OPEN:
-                decided[name] = one
+            comparison = _comparison(contrast, boundary * contrast.sd, look, plan, procedure, last=look == plan.last)
+            latest[name] = comparison
+            if comparison.decision is not Decision.OPEN:
+                decided[name] = comparison
                 values[names.index(name), look:] = math.nan  # later looks must not depend on further values
     nothing = Comparison(Decision.OPEN, math.nan, -1.0, math.inf, 0)
     return {name: latest.get(name, nothing) for name in rivals}
@@ -249,7 +253,9 @@ def _needed_sds(noise: Noise, arms: int, plan: Plan) -> float:
     """Return the effect beyond the least one that a single block would have to show, as a logarithm."""
     df = arms * (plan.last - 1) + noise.df
     last = boundaries((1 - plan.confidence) / arms, plan.looks)[-1]
-    quantiles = _student_boundary(last, df, len(plan.looks)) + student_t.two_sided_quantile(2 * (1 - POWER), df)
+    quantiles = _student_boundary(last, df, len(plan.looks)) + distributions.student_two_sided_quantile(
+        2 * (1 - POWER), df
+    )
     return quantiles * noise.upper_bound(NOISE_CONFIDENCE)
 
 
@@ -261,11 +267,11 @@ def _inverse(effect: float) -> float:
 def _student_boundary(z: float, df: int, looks: int) -> float:
     """Return Student's quantile for the normal boundary `z`, above 0, of one of several looks; NaN without a df."""
     level = _upper_tail(z) * (SPENT if looks > 1 else 1.0)
-    return student_t.two_sided_quantile(2 * level, df) if df else math.nan
+    return distributions.student_two_sided_quantile(2 * level, df) if df else math.nan
 
 
 def _comparison(
-    contrast: Contrast, half_width: float, blocks: int, plan: Plan, procedure: holm.StepDown, *, last: bool
+    contrast: Contrast, half_width: float, blocks: int, plan: Plan, procedure: hypothesis_tests.StepDown, *, last: bool
 ) -> Comparison:
     minimum = math.log1p(plan.least_effect)
     width = math.inf if math.isnan(half_width) else half_width

@@ -33,10 +33,11 @@ class SortedValues(Protocol):
 def least_samples(p: float) -> int:
     """Return the smallest sample of which, with CONFIDENCE, two or more values lie beyond the `p`-th percentile.
 
+    p90 needs 64, p95 130, p99 662, p99.9 6636; the same below the median. The extremes themselves need 1.
+
     Args:
         p: 0 to 100.
     """
-    # p90 needs 64, p95 130, p99 662, p99.9 6636; the same below the median. The extremes themselves need 1.
     beyond = min(p, 100 - p) / 100
     if beyond <= 0:
         return 1

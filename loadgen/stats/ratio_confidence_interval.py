@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from loadgen.stats import block_bootstrap, student_t
+from loadgen.stats import block_bootstrap, distributions
 from loadgen.util.arrays import Floats
 
 
@@ -102,7 +102,7 @@ def _ratio(numerator: Floats, denominator: Floats) -> float:
 
 
 def _one_sided_quantile(confidence: float, df: float) -> float:
-    return student_t.two_sided_quantile(2 * (1 - confidence), df)
+    return distributions.student_two_sided_quantile(2 * (1 - confidence), df)
 
 
 def _design_effect(

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from loadgen.stats import chi_square
+from loadgen.stats import distributions
 from loadgen.util.arrays import Floats
 
 GUARD = 2.5  # noise that is more than this times as high as expected is not the expected noise
@@ -59,7 +59,11 @@ class Noise:
 
     def upper_bound(self, confidence: float) -> float:
         """Return the upper confidence bound of the standard deviation; NaN without degrees of freedom."""
-        return self.sd * math.sqrt(self.df / chi_square.quantile(1 - confidence, self.df)) if self.df else math.nan
+        return (
+            self.sd * math.sqrt(self.df / distributions.chi_square_quantile(1 - confidence, self.df))
+            if self.df
+            else math.nan
+        )
 
     @classmethod
     def from_squares(cls, sum_of_squares: float, df: int) -> Self:

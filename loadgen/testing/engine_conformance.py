@@ -12,9 +12,11 @@ scope "module" or "class":
     class TestMine(EngineOnPaper, EngineAlive): ...
 """
 
+import os
 import re
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,12 +24,21 @@ import pytest
 
 from loadgen.engines import Engine, EngineFailed, Launch, Launcher, Place, Probes, Server
 from loadgen.engines.launch import ports, processes
-from loadgen.engines.launch.blocking_http import request
 from loadgen.errors import BadInput, EngineError
-from loadgen.testing.side_effects import side_effects
 from loadgen.testing.stream import Stream, StreamFormat
+from loadgen.util.http_client import request
 
 NO_KNOB = "no_such_knob"
+# Flags of files that are opened to write, and events of a change outside the process.
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+CHANGES = {
+    *("os.chmod", "os.chown", "os.link", "os.mkdir", "os.putenv", "os.remove", "os.rename", "os.rmdir", "os.symlink"),
+    *("os.truncate", "os.unsetenv", "os.chdir", "os.fork", "os.kill", "os.posix_spawn", "os.system"),
+    *("socket.bind", "socket.connect", "socket.getaddrinfo", "subprocess.Popen", "shutil.copyfile", "shutil.rmtree"),
+}
+
+_events: list[str] | None = None
+_hooked = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +87,8 @@ class EngineOnPaper:
         assert name.split() == [name], f"{name!r} has spaces"
 
     def test_the_same_question_has_the_same_launch(self, case: Case, tmp_path: Path) -> None:
-        first, second = case.launch(tmp_path), case.launch(tmp_path)
+        first = case.launch(tmp_path)
+        second = case.launch(tmp_path)
         assert first == second, "two launches of the same model at the same place differ"
 
     def test_it_answers_where_it_is_placed(self, case: Case, tmp_path: Path) -> None:
@@ -165,11 +177,13 @@ class EngineAlive:
 
     def test_a_stream_has_tokens_a_finish_and_usage(self, case: Case, server: Server) -> None:
         with Stream(server.base_url, server.model, timeout_s=case.ready_s) as stream:
-            found = StreamFormat(list(stream))
-        assert found.token_events, f"no token in {found.events}"
-        assert found.finish_reason, f"no finish reason in {found.events}"
-        assert found.usage, f"no usage in {found.events}"
-        assert found.usage["completion_tokens"] >= found.token_events, f"{found.usage} for {found.token_events} texts"
+            answer = StreamFormat(list(stream))
+        assert answer.token_events, f"no token in {answer.events}"
+        assert answer.finish_reason, f"no finish reason in {answer.events}"
+        assert answer.usage, f"no usage in {answer.events}"
+        assert answer.usage["completion_tokens"] >= answer.token_events, (
+            f"{answer.usage} for {answer.token_events} texts"
+        )
 
     def test_its_caches_can_be_emptied(self, server: Server) -> None:
         server.flush()
@@ -206,6 +220,33 @@ class EngineAlive:
         assert failed.crash.kind == "model_missing", str(failed)
 
 
+def side_effects(call: Callable[[], object]) -> list[str]:
+    """Return the files written, processes started, addresses used and variables set while `call` runs, by any thread.
+
+    Compiled modules raise no audit events. Calls cannot be nested.
+    """
+    global _events, _hooked
+    if not _hooked:  # a hook cannot be removed
+        sys.addaudithook(_hook)
+        _hooked = True
+    events: list[str] = []
+    _events = events
+    try:
+        call()
+    finally:
+        _events = None
+    return events
+
+
+def _hook(event: str, arguments: tuple[object, ...]) -> None:
+    if _events is None:
+        return
+    if event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITES:
+        _events.append(f"opens {arguments[0]!r} to write")
+    elif event in CHANGES:
+        _events.append(f"{event} {arguments!r}"[:200])
+
+
 def _failure(
     case: Case, *, model: str | None = None, more: Sequence[str] = (), engine: Engine | None = None
 ) -> EngineFailed:
@@ -231,9 +272,12 @@ class _PortTaken:
     """An engine whose port is taken by another server between its reservation and the start."""
 
     def __init__(self, engine: Engine, stranger: socket.socket) -> None:
-        self._engine, self._stranger = engine, stranger
-        self.name, self.probes = engine.name, engine.probes
-        self.version, self.knobs = engine.version, engine.knobs
+        self._engine = engine
+        self._stranger = stranger
+        self.name = engine.name
+        self.probes = engine.probes
+        self.version = engine.version
+        self.knobs = engine.knobs
 
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
         self._stranger.bind((place.host, place.port))

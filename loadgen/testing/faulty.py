@@ -16,12 +16,12 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 
 import orjson
 
+from loadgen.engines.sim.connection import ServerConnection, listen
+from loadgen.engines.sim.http1 import Request, RequestError, whole
 from loadgen.testing import server_main
 from loadgen.testing.faults import FAULTS, Step, Steps, Together, chosen
-from loadgen.testing.faults.shares import Shares
-from loadgen.testing.replies import error_body, models, whole
-from loadgen.testing.request import Request
-from loadgen.testing.server_connection import ServerConnection
+from loadgen.testing.faults.fault import Shares
+from loadgen.testing.replies import models
 
 HEADER = "X-Fault"
 MODEL = "faulty"
@@ -133,6 +133,7 @@ class Faulty:
 
         Raises:
             BadInput: The request names an unknown fault, or gives it an invalid number.
+            RequestError: There is nothing at its path.
         """
         match request.method, request.path:
             case "GET", "/v1/models":
@@ -140,14 +141,14 @@ class Faulty:
             case "GET", "/counts":
                 counts = {"requests": self.requests, "connections": self.connections, "played": dict(self.played)}
                 return [whole(200, orjson.dumps(counts))]
-        named = request.headers.get(HEADER.lower())
-        if request.method != "POST" and not named:
-            return [whole(404, error_body(f"unknown path {request.path}", 404))]
+        choice = request.headers.get(HEADER.lower())
+        if request.method != "POST" and not choice:
+            raise RequestError(404, f"unknown path {request.path}")
         number = self.requests
-        self.requests += request.method == "POST"
+        if request.method == "POST":
+            self.requests += 1
         self._news.set()
-        found = chosen(named, HEADER) if named else self._shares.of(number)
-        fault, argument = found or (FAULTS["none"], None)
+        fault, argument = (chosen(choice, HEADER) if choice else self._shares.of(number)) or (FAULTS["none"], None)
         self.played[fault.name] += 1
         return fault.steps(request, argument)
 
@@ -196,9 +197,7 @@ async def serving(shares: Shares | None = None, tls: ssl.SSLContext | None = Non
         tls: Context to serve https with; None: http.
     """
     faulty = Faulty(shares)
-    server = await asyncio.get_running_loop().create_server(
-        faulty.connection, "127.0.0.1", 0, ssl=tls, backlog=server_main.BACKLOG
-    )
+    server = await listen(faulty.connection, "127.0.0.1", 0, tls)
     faulty.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield faulty
@@ -214,7 +213,7 @@ def arguments(argv: Sequence[str] | None = None) -> Namespace:
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.add_argument("--plan", default="", help="shares of requests with a fault: reset=0.01,stall:3=0.02")
     parser.add_argument("--seed", type=int, default=0, help="seed of the choice of these requests")
-    parser.epilog = "faults:\n" + "\n".join(f"  {known}" for known in FAULTS.values())
+    parser.epilog = "faults:\n" + "\n".join(f"  {fault}" for fault in FAULTS.values())
     return parser.parse_args(argv)
 
 

@@ -18,13 +18,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from loadgen.client.alarm_queue import AlarmQueue
+from loadgen.client.pacer import AlarmQueue
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import SendHook
 from loadgen.core.record import Record
 from loadgen.util.clock import Clock
-from loadgen.workload.departures import left_after
+from loadgen.workload.draws import left_after
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,8 @@ class Memory:
 
     def send(self, record: Record, body: bytes) -> None:
         """Send one request now, in no time."""
-        record.sent, record.reused = self.clock.now_ns(), True
+        record.sent = self.clock.now_ns()
+        record.reused = True
         reply = self._server(record.index, body, record.sent)
         stream = _Stream(self, record)
         self._streams[stream] = None
@@ -119,7 +120,9 @@ class _Stream(Response):
     """A response in flight: `loadgen.core.stamped_connection.Connection` without a socket."""
 
     def __init__(self, owner: Memory, record: Record) -> None:
-        self._owner, self._reply, self._next = owner, Reply([]), 0
+        self._owner = owner
+        self._reply = Reply([])
+        self._next = 0
         self.alarm = owner.clock.alarm(asyncio.get_running_loop(), self._arrive)
         self.begin(record)
 
@@ -136,7 +139,8 @@ class _Stream(Response):
             self.alarm.set(self._reply.closes_ns)
 
     def _arrive(self) -> None:
-        at_ns, parts = self._owner.clock.now_ns(), self._reply.parts
+        at_ns = self._owner.clock.now_ns()
+        parts = self._reply.parts
         if self._next < len(parts):
             self.feed(parts[self._next][1], at_ns)
             self._next += 1

@@ -4,8 +4,9 @@ import functools
 import heapq
 from collections.abc import Callable, Sequence
 
+from loadgen.engines.sim.http1 import LAST_CHUNK, chunk
 from loadgen.testing.memory import Reply, Server
-from loadgen.testing.replies import DONE, LAST_CHUNK, STREAM, chunk, delta, usage
+from loadgen.testing.replies import DONE, STREAM, delta, usage
 
 
 def answered(tokens_ns: Sequence[int]) -> Reply:

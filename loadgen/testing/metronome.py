@@ -9,25 +9,112 @@ the field `metronome`.
 
 import argparse
 import asyncio
+import dataclasses
 import functools
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loadgen.engines.sim.api_format import CompletionWriter, ResponseWriter, Usage
+from loadgen.engines.sim.connection import ServerConnection
+from loadgen.engines.sim.http1 import BINARY, LAST_CHUNK, Request, RequestError, chunk
 from loadgen.engines.sim.planned import BLANK_TIME, Planned, Ticker
+from loadgen.errors import BadInput
 from loadgen.testing import server_main
-from loadgen.testing.pace import SHAPES, Pace
-from loadgen.testing.replies import BINARY, LAST_CHUNK, STREAM, chunk, error_body, models
-from loadgen.testing.request import Request
-from loadgen.testing.server_connection import ServerConnection
+from loadgen.testing.replies import STREAM, models
 from loadgen.testing.truth import Int64s, Ledger
 from loadgen.util.clock import Alarm
 
+NS_PER_MS = 1_000_000
+# bimodal: one time in ten is ten times as long as the others
+SLOW_SHARE = 0.1
+SLOW_FACTOR = 10.0
+MAX_MS = 3_600_000.0
+
+Draw = Callable[[np.random.Generator, float, int], NDArray[np.float64]]
+
+# Each function draws `size` times with mean 1, given the spread.
+SHAPES: dict[str, Draw] = {
+    "constant": lambda rng, spread, size: np.ones(size),
+    "exponential": lambda rng, spread, size: rng.exponential(1.0, size),
+    "lognormal": lambda rng, spread, size: rng.lognormal(-spread * spread / 2, spread, size),
+    "bimodal": lambda rng, spread, size: (
+        np.where(rng.random(size) < SLOW_SHARE, SLOW_FACTOR, 1.0) / (1 - SLOW_SHARE + SLOW_SHARE * SLOW_FACTOR)
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The distribution of the times at which tokens are due.
+
+    Attributes:
+        shape: Distribution of all times: constant, exponential, lognormal or bimodal.
+        first_ms: Mean time from a request's arrival to its first token, ms.
+        gap_ms: Mean time between tokens, ms.
+        spread: Standard deviation of the logarithm of lognormal times.
+        queue: Whether requests are served one after another, first come, first served, with one token each; the time to
+            the first token is then the service time. With constant times and Poisson arrivals this is an M/D/1 queue,
+            with exponential times an M/M/1 queue.
+        seed: Seed of all times.
+    """
+
+    shape: str = "constant"
+    first_ms: float = 20.0
+    gap_ms: float = 20.0
+    spread: float = 0.5
+    queue: bool = False
+    seed: int = 0
+
+    def checked(self) -> "Pace":
+        """Return this pace if its fields are valid.
+
+        Raises:
+            BadInput: A field is not.
+        """
+        if self.shape not in SHAPES:
+            raise BadInput("shape", f"unknown shape {self.shape!r}", f"choose from {', '.join(SHAPES)}")
+        for name, most in (("first_ms", MAX_MS), ("gap_ms", MAX_MS), ("spread", 10.0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+                raise BadInput(name, f"{value!r} is out of range", f"give a number from 0 to {most:g}")
+        if not isinstance(self.queue, bool):
+            raise BadInput("queue", f"{self.queue!r} is not a boolean", "give true or false")
+        if not isinstance(self.seed, int) or not 0 <= self.seed < 1 << 63:
+            raise BadInput("seed", f"{self.seed!r} is not a seed", "give a whole number from 0")
+        return self
+
+    def changed(self, fields: Any) -> "Pace":
+        """Return this pace with the values in a request's field `metronome`.
+
+        Raises:
+            BadInput: A field is unknown or invalid.
+        """
+        names = [field.name for field in dataclasses.fields(self)]
+        if not isinstance(fields, dict) or not fields.keys() <= set(names):
+            raise BadInput("metronome", f"{fields!r} is not a pace", f"send an object of {', '.join(names)}")
+        return dataclasses.replace(self, **fields).checked()
+
+    def offsets_ns(self, number: int, tokens: int) -> NDArray[np.int64]:
+        """Return when the tokens of request `number` are due, ns from its arrival (in a queue: from its turn).
+
+        The shape is (tokens,), or (1,) in a queue. The first k times are the same for any larger `tokens`.
+        """
+        means_ns = np.full(1 if self.queue else tokens, self.gap_ms * NS_PER_MS)
+        means_ns[0] = self.first_ms * NS_PER_MS
+        if self.shape != "constant":  # creating a generator is the most expensive step here
+            rng = np.random.default_rng([self.seed, number])
+            means_ns *= SHAPES[self.shape](rng, self.spread, len(means_ns))
+        return np.cumsum(means_ns).astype(np.int64)
+
+
 MODEL = "metronome"
-TEXT = b" tick"
+TEXT = " tick"
 TIMES = b',"plan_ns":%b,"write_ns":%b}\n\n' % (BLANK_TIME, BLANK_TIME)
 
 
@@ -40,7 +127,8 @@ class Metronome:
     """
 
     def __init__(self, pace: Pace, tokens: int) -> None:
-        self.pace, self.tokens = pace, tokens
+        self.pace = pace
+        self.tokens = tokens
         self.ledger = Ledger()
         self._ticker = Ticker(self._ended)
         self._alarm = Alarm(asyncio.get_running_loop(), self._tick)
@@ -53,8 +141,13 @@ class Metronome:
     def answer(self, request: Request, connection: "Connection") -> Planned:
         """Begin the answer to a request, and return its stream.
 
+        Args:
+            request: The request.
+            connection: Its connection.
+
         Raises:
-            BadInput: The request or its pace is invalid.
+            RequestError: The request is invalid.
+            BadInput: Its pace is invalid.
         """
         pace = self.pace.changed(request.json["metronome"]) if "metronome" in request.json else self.pace
         tokens = request.stream_tokens(self.tokens)
@@ -66,10 +159,10 @@ class Metronome:
             due = np.array([self._free_ns], dtype=np.int64)
         else:
             due += request.arrival_ns
-        kind = ResponseWriter if request.chat else CompletionWriter
-        writer = kind(str(number), self._started, f'"{MODEL}"', "length")
-        token = chunk(writer.token_head + TEXT + writer.token_tail().removesuffix(b"}\n\n") + TIMES)
-        ends = (writer.finish(), writer.usage(Usage(1, len(due), 0)), writer.done)
+        form = ResponseWriter if request.path.endswith("/chat/completions") else CompletionWriter
+        writer = form(str(number), self._started, f'"{MODEL}"', "length")
+        token = chunk(writer.token(TEXT).removesuffix(b"}\n\n") + TIMES)
+        ends = (writer.finish(), writer.usage(Usage(1, len(due))), writer.done)
         writes, written = np.zeros((2, len(due)), dtype=np.int64)
         stream = Planned(connection.transport, token, b"".join(map(chunk, ends)) + LAST_CHUNK, due, writes, written)
         role = writer.role()
@@ -114,7 +207,7 @@ class Connection(ServerConnection):
                 self._metronome.ledger.forget()
                 self.reply(b"{}")
             case _:
-                self.reply(error_body(f"unknown path {request.path}", 404), status=404)
+                raise RequestError(404, f"unknown path {request.path}")
 
     def finished(self, stream: Planned) -> None:
         """End the response: the stream is complete or closed."""
@@ -142,7 +235,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=defaults.seed, help="seed of all times")
     server_main.add_tokens(parser)
     flags = vars(parser.parse_args(argv))
-    host, port, tokens = flags.pop("host"), flags.pop("port"), flags.pop("tokens")
+    host = flags.pop("host")
+    port = flags.pop("port")
+    tokens = flags.pop("tokens")
     pace = Pace(**flags).checked()
     shared = functools.cache(lambda: Metronome(pace, tokens))  # created in the loop, by the first connection
     return server_main.run(lambda: Connection(shared()), host, port)

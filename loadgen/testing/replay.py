@@ -11,12 +11,12 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from loadgen.client.alarm_queue import AlarmQueue
-from loadgen.client.capture_file import CapturedResponse, End, Recording, load
+from loadgen.client.capture import CapturedResponse, End, Recording, load
+from loadgen.client.pacer import AlarmQueue
+from loadgen.engines.sim.connection import ServerConnection
+from loadgen.engines.sim.http1 import Request, RequestError
 from loadgen.testing import server_main
-from loadgen.testing.replies import error_body, models
-from loadgen.testing.request import Request
-from loadgen.testing.server_connection import ServerConnection
+from loadgen.testing.replies import models
 from loadgen.util.clock import KERNEL
 
 Step = tuple[int, bytes | End]
@@ -28,22 +28,26 @@ class Replay:
     Args:
         recording: The capture.
         speed: Factor by which the replay is faster than the capture.
+
+    Attributes:
+        model: The model's name in requests.
+        calls: Calls functions at set times (CLOCK_MONOTONIC, ns), with one alarm for all connections.
     """
 
     def __init__(self, recording: Recording, speed: float = 1.0) -> None:
-        self._recording, self._speed = recording, speed
+        self._recording = recording
+        self._speed = speed
         self._by_index = {response.index: response for response in recording.responses}
         self._in_turn = itertools.cycle(recording.responses)
-        self.model = recording.model  # the model's name in requests
-        # calls functions at set times (CLOCK_MONOTONIC, ns), with one alarm for all connections
+        self.model = recording.model
         self.calls: AlarmQueue[Callable[[], None]] = AlarmQueue(lambda call, due_ns: call(), KERNEL)
 
     def steps(self, request: Request) -> Iterator[Step]:
-        """Yield the steps of the response to a request, each with the time when it is due."""
+        """Yield the steps of the response to a request, each with the time when it is due (CLOCK_MONOTONIC, ns)."""
         response = self.choose(request)
         steps: list[Step] = [*response.reads, (response.ended_ns, response.end)]
-        for at_ns, what in steps:
-            yield request.arrival_ns + round(at_ns / self._speed), what
+        for at_ns, part in steps:
+            yield request.arrival_ns + round(at_ns / self._speed), part
 
     def choose(self, request: Request) -> CapturedResponse:
         """Return the response to a request; indexes after the last one start over."""
@@ -70,23 +74,23 @@ class Connection(ServerConnection):
             case "GET", "/v1/models":
                 self.reply(models(self._replay.model))
             case _:
-                self.reply(error_body("a replay only answers POST", 404), status=404)
+                raise RequestError(404, "a replay only answers POST")
 
     def _await_step(self) -> None:
-        due_ns, what = next(self._steps)
-        self._replay.calls.add(due_ns, lambda: self._take(what))
+        due_ns, part = next(self._steps)
+        self._replay.calls.add(due_ns, lambda: self._take(part))
 
-    def _take(self, what: bytes | End) -> None:
+    def _take(self, part: bytes | End) -> None:
         if self.transport.is_closing():
             return
-        if isinstance(what, bytes):
-            self.transport.write(what)
+        if isinstance(part, bytes):
+            self.transport.write(part)
             self._await_step()
-        elif what is End.RESPONSE:
+        elif part is End.RESPONSE:
             self.finish()
-        elif what is End.EOF:
+        elif part is End.EOF:
             self.transport.close()
-        elif what is End.RESET:
+        elif part is End.RESET:
             self.reset()
         # After End.CLIENT nothing more follows: the client ends the connection.
 
@@ -101,12 +105,12 @@ def _speed(text: str) -> float:
 @server_main.command
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve a capture until SIGINT or SIGTERM; return the exit code."""
-    flags = server_main.parser("loadgen.testing.replay", "Serve the responses of a capture again.")
-    flags.add_argument("file", metavar="FILE", help="a file written by `loadgen run --capture`")
-    flags.add_argument("--speed", type=_speed, default=1.0, help="factor by which the replay is faster (1)")
-    given = flags.parse_args(argv)
-    replay = Replay(load(given.file), given.speed)
-    return server_main.run(lambda: Connection(replay), given.host, given.port)
+    parser = server_main.parser("loadgen.testing.replay", "Serve the responses of a capture again.")
+    parser.add_argument("file", metavar="FILE", help="a file written by `loadgen run --capture`")
+    parser.add_argument("--speed", type=_speed, default=1.0, help="factor by which the replay is faster (1)")
+    flags = parser.parse_args(argv)
+    replay = Replay(load(flags.file), flags.speed)
+    return server_main.run(lambda: Connection(replay), flags.host, flags.port)
 
 
 if __name__ == "__main__":

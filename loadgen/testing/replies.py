@@ -1,24 +1,21 @@
-"""Replies: the bytes of HTTP responses and server-sent events, built from parts so that any part can be wrong."""
+"""Replies: the bytes of responses and events, built from parts so that any part can be wrong; and correct answers."""
 
-import http
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from loadgen.engines.sim.api_format import typed_event as typed_event
-from loadgen.engines.sim.http1 import LAST_CHUNK as LAST_CHUNK
-from loadgen.engines.sim.http1 import chunk as chunk
+from loadgen.engines.sim.api_format import DONE as DONE
+from loadgen.engines.sim.api_format import CompletionWriter, ResponseWriter, Usage
+from loadgen.engines.sim.api_format import event as event
+from loadgen.engines.sim.http1 import LAST_CHUNK, Request, chunk
+from loadgen.engines.sim.typed_format import MessagesWriter, ResponsesWriter
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 STREAM = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
-DONE = b"data: [DONE]\n\n"
-PHRASES = {status.value: status.phrase for status in http.HTTPStatus}
-JSON, BINARY = "application/json", "application/octet-stream"
-
-
-def event(**fields: Any) -> bytes:
-    """Return an event with a JSON object as data."""
-    return b"data: " + orjson.dumps(fields) + b"\n\n"
+GZIP = HEAD + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
+WRITERS = {"/chat/completions": ResponseWriter, "/responses": ResponsesWriter, "/messages": MessagesWriter}
 
 
 def delta(finish_reason: str | None = None, **fields: Any) -> bytes:
@@ -46,20 +43,56 @@ def streamed(body: bytes, size: int = 100) -> bytes:
     return STREAM + chunked(body, size)
 
 
-def whole(status: int, body: bytes, *headers: str, kind: str = JSON) -> bytes:
-    """Return a complete response with Content-Length; `kind` is its content type."""
-    line = f"HTTP/1.1 {status} {PHRASES.get(status, 'Unknown')}"
-    lines = [line, f"Content-Type: {kind}", f"Content-Length: {len(body)}", *headers]
-    return "\r\n".join([*lines, "", ""]).encode() + body
-
-
 def models(*names: str) -> bytes:
     """Return the body of GET /v1/models for a server with these models."""
     rows = [{"id": name, "object": "model", "owned_by": "loadgen"} for name in names]
     return orjson.dumps({"object": "list", "data": rows})
 
 
-def error_body(message: str, code: int, param: str | None = None) -> bytes:
-    """Return the error object of OpenAI-compatible servers as JSON; `param` is the field at fault."""
-    kind = "invalid_request_error" if param else "server_error"
-    return orjson.dumps({"error": {"message": message, "type": kind, "param": param, "code": code}})
+@dataclass(frozen=True, slots=True)
+class GoodAnswer:
+    """The events of a correct answer, which faults change.
+
+    Attributes:
+        role: The events before the first token; empty for a completion, which has none.
+        tokens: One event for each requested token.
+        finish: The events with the finish reason of an answer that is cut at its limit, without a token.
+        uncounted: The same without token counts, which some APIs have in them.
+        usage: The event with the token counts; empty for an API that has them in `finish`.
+        done: The event after all others; empty for an API that has none.
+        error: Returns the event of an error with a message.
+    """
+
+    role: bytes
+    tokens: list[bytes]
+    finish: bytes
+    uncounted: bytes
+    usage: bytes
+    done: bytes
+    error: Callable[[str], bytes]
+
+    @classmethod
+    def to(cls, request: Request) -> "GoodAnswer":
+        """Return the correct answer to a request, in the form of the API that its path names; else of a completion."""
+        form = next((form for ending, form in WRITERS.items() if request.path.endswith(ending)), CompletionWriter)
+        writer = form("x", 0, '"x"', "length")
+        counts = Usage(request.prompt_tokens, request.tokens)
+        return cls(
+            role=writer.role(),
+            tokens=[writer.token(f" word{number}") for number in range(request.tokens)],
+            finish=writer.finish(counts if writer.counts_at_end else None),
+            uncounted=writer.finish(),
+            usage=writer.usage(counts),
+            done=writer.done,
+            error=writer.error,
+        )
+
+    def events(self, *, with_usage: bool) -> list[bytes]:
+        """Return all events in order, the last one included; `with_usage` those of an API that counts when asked."""
+        ends = [self.finish, self.usage] if with_usage else [self.finish]
+        return [event for event in (self.role, *self.tokens, *ends, self.done) if event]
+
+
+def good_body(request: Request) -> bytes:
+    """Return the body of the correct answer to a request."""
+    return b"".join(GoodAnswer.to(request).events(with_usage=request.wants_usage))

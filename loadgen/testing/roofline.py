@@ -7,11 +7,12 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 
-from loadgen.engines.sim.emit import Outlet
+from loadgen.engines.sim.api_format import ResponseWriter, Usage
+from loadgen.engines.sim.connection import ServerConnection
+from loadgen.engines.sim.http1 import LAST_CHUNK, Request, RequestError, chunk
+from loadgen.engines.sim.outlet import Outlet
 from loadgen.testing import server_main
-from loadgen.testing.replies import DONE, LAST_CHUNK, STREAM, chunk, error_body, event, models
-from loadgen.testing.request import Request
-from loadgen.testing.server_connection import ServerConnection
+from loadgen.testing.replies import STREAM, models
 
 MODEL = "roofline"
 
@@ -19,12 +20,10 @@ MODEL = "roofline"
 @functools.lru_cache(64)
 def make(tokens: int) -> list[bytes]:
     """Return one answer: its head, each event, and the end of the body. It is cached, and must not be changed."""
-    about = {"id": "chatcmpl-roofline", "object": "chat.completion.chunk", "created": 0, "model": MODEL}
-    token = event(**about, choices=[{"index": 0, "delta": {"content": " tick"}, "finish_reason": None}])
-    finish = event(**about, choices=[{"index": 0, "delta": {}, "finish_reason": "length"}])
-    usage = {"prompt_tokens": 1, "completion_tokens": tokens, "total_tokens": tokens + 1}
-    usage_event = event(**about, choices=[], usage=usage)
-    return [STREAM, *[chunk(token)] * tokens, chunk(finish), chunk(usage_event), chunk(DONE) + LAST_CHUNK]
+    writer = ResponseWriter(MODEL, 0, f'"{MODEL}"', "length")
+    token = chunk(writer.token(" tick"))
+    usage = writer.usage(Usage(1, tokens))
+    return [STREAM, *[token] * tokens, chunk(writer.finish()), chunk(usage), chunk(writer.done) + LAST_CHUNK]
 
 
 @functools.lru_cache(64)
@@ -43,7 +42,8 @@ class Connection(ServerConnection):
 
     def __init__(self, answer: Callable[[int], list[bytes]], tokens: int) -> None:
         super().__init__()
-        self._answer, self._tokens = answer, tokens
+        self._answer = answer
+        self._tokens = tokens
 
     def handle(self, request: Request) -> None:
         """Answer a request."""
@@ -57,7 +57,7 @@ class Connection(ServerConnection):
             case "GET", "/v1/models":
                 self.reply(models(MODEL))
             case _:
-                self.reply(error_body(f"unknown path {request.path}", 404), status=404)
+                raise RequestError(404, f"unknown path {request.path}")
 
 
 @server_main.command

@@ -4,19 +4,18 @@ import argparse
 import asyncio
 import functools
 import gc
-import os
 import signal
 import sys
 from collections.abc import Callable
 from typing import ParamSpec
 
+from loadgen.engines.sim.connection import listen
+from loadgen.engines.sim.http1 import MAX_TOKENS
 from loadgen.errors import BadInput, LoadgenError
-from loadgen.testing.request import MAX_TOKENS
 from loadgen.util import garbage_collection, machine
 from loadgen.util.argument_parser import OneLineParser, integer_within
 from loadgen.util.terminal_text import printable
 
-BACKLOG = 16384  # a load generator may open all its connections at once
 P = ParamSpec("P")
 
 
@@ -55,11 +54,7 @@ async def serve(protocol: Callable[[], asyncio.BaseProtocol], host: str, port: i
         LoadgenError: The address cannot be used.
     """
     loop = asyncio.get_running_loop()
-    try:
-        server = await loop.create_server(protocol, host, port, backlog=BACKLOG)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise LoadgenError(f"cannot listen on {host}:{port}: {reason}; give another --host or --port") from error
+    server = await listen(protocol, host, port)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)

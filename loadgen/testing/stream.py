@@ -80,13 +80,14 @@ class Stream:
 class StreamFormat:
     """The format of a server's stream, found from the events of one answer.
 
+    Args:
+        events: The events that a `Stream` yields.
+
     Attributes:
         events: All events, without [DONE].
         deltas: The deltas of the first choice.
         finish_reason: The last finish reason; None: there was none.
         usage: The last usage; None: there was none.
-        usage_with: `an event of its own`, `the finish` or `every event`; None: there is no usage.
-        reasoning_key: Key of the reasoning text; None: there was none.
         done: Whether the stream ends with `[DONE]`.
     """
 
@@ -94,7 +95,6 @@ class StreamFormat:
         self.done = bool(events) and events[-1] == DONE
         self.events = [event for event in events if event != DONE]
         choices = [event["choices"][0] for event in self.events if event.get("choices")]
-        # deltas of the first choice
         self.deltas: list[dict[str, Any]] = [choice.get("delta") or {} for choice in choices]
         reasons = [choice["finish_reason"] for choice in choices if choice.get("finish_reason")]
         self.finish_reason: str | None = reasons[-1] if reasons else None

@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-LATE_NS, LATE_SHARE = 1_000_000, 0.01
+LATE_NS = 1_000_000
+LATE_SHARE = 0.01
 FETCH_S = 60.0
 
 Int64s = NDArray[np.int64]
@@ -46,11 +47,15 @@ class Truth:
 
     @classmethod
     def fetch(cls, url: str) -> "Truth":
-        """Read the truth of the server at `url`; this blocks, and keeps the server busy for a while."""
+        """Read the truth of the server at `url`; this blocks, and keeps the server busy for a while.
+
+        Raises:
+            OSError: The server does not answer.
+        """
         with urllib.request.urlopen(f"{url}/truth", timeout=FETCH_S) as reply:
-            found = np.load(io.BytesIO(reply.read()), allow_pickle=False)
-        held_back, busy_share = found["about"].tolist()
-        columns = {name: found[name] for name in ("id", "arrival_ns", "starts", "plan_ns", "write_ns", "written_ns")}
+            file = np.load(io.BytesIO(reply.read()), allow_pickle=False)
+        held_back, busy_share = file["about"].tolist()
+        columns = {name: file[name] for name in ("id", "arrival_ns", "starts", "plan_ns", "write_ns", "written_ns")}
         return cls(**columns, held_back=int(held_back), busy_share=busy_share)
 
     @staticmethod
@@ -61,7 +66,7 @@ class Truth:
     @property
     def number(self) -> Int64s:
         """The number at the end of each request's id: its index within a run of loadgen; shape (requests,)."""
-        return np.array([int(each.rpartition(b"-")[2]) for each in self.id.tolist()], dtype=np.int64)
+        return np.array([int(request_id.rpartition(b"-")[2]) for request_id in self.id.tolist()], dtype=np.int64)
 
     @cached_property
     def late_ns(self) -> Int64s:
@@ -84,8 +89,11 @@ class Ledger:
     def forget(self) -> None:
         """Remove all answers."""
         self._ids: list[bytes] = []
-        self._arrivals, self._counts = array("q"), array("q")
-        self._plan, self._writes, self._written = bytearray(), bytearray(), bytearray()
+        self._arrivals = array("q")
+        self._counts = array("q")
+        self._plan = bytearray()
+        self._writes = bytearray()
+        self._written = bytearray()
         self._held_back = 0
         self._since = time.monotonic(), time.thread_time()
 
@@ -98,7 +106,14 @@ class Ledger:
         written_ns: Int64s,
         held_back: int,
     ) -> None:
-        """Add an answer that has ended."""
+        """Add an answer that has ended.
+
+        Args:
+            request_id: X-Request-Id of the request.
+            arrival_ns: When its last byte was read.
+            plan_ns, write_ns, written_ns: Times of its tokens, as in `Truth`; shape (tokens,).
+            held_back: Number of writes that the socket did not accept at once.
+        """
         self._ids.append(request_id)
         self._arrivals.append(arrival_ns)
         self._counts.append(len(plan_ns))
@@ -109,7 +124,8 @@ class Ledger:
 
     def to_npz(self) -> bytes:
         """Return the file that `Truth.fetch` reads."""
-        wall_s, cpu_s = time.monotonic() - self._since[0], time.thread_time() - self._since[1]
+        wall_s = time.monotonic() - self._since[0]
+        cpu_s = time.thread_time() - self._since[1]
         file = io.BytesIO()
         np.savez(
             file,

@@ -97,7 +97,8 @@ class Alarm:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:
         assert isinstance(loop, Loop), "a virtual alarm needs a virtual loop"
-        self._loop, self._callback = loop, callback
+        self._loop = loop
+        self._callback = callback
         self._timer: asyncio.TimerHandle | None = None
         self.at_ns: int | None = None
         self.closed = False
@@ -106,7 +107,8 @@ class Alarm:
         """Call back once at `due_ns`, in place of any time set before; if that is past, at the loop's next turn."""
         assert not self.closed, "a closed alarm cannot be set"
         self._cancel()
-        self._timer, self.at_ns = self._loop.call_at_ns(due_ns, self._ring), due_ns
+        self._timer = self._loop.call_at_ns(due_ns, self._ring)
+        self.at_ns = due_ns
 
     def close(self) -> None:
         """Never call back again; may be called twice."""
@@ -210,7 +212,8 @@ class Loop(asyncio.AbstractEventLoop):
             if not handle.cancelled():
                 handle._run()
             if self._failure is not None:
-                failure, self._failure = self._failure, None
+                failure = self._failure
+                self._failure = None
                 raise failure
 
     def _next_ns(self) -> int:

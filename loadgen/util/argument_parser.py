@@ -56,11 +56,11 @@ class OneLineParser(argparse.ArgumentParser):
         name, equals, value = word.partition("=")
         if not name.startswith("--") or name == "--" or name in self._option_string_actions:
             return word
-        found = [flag for flag in sorted(self.abbreviable) if flag.startswith(name)]
-        found.sort(key=self.not_suggested.__contains__)
-        if len(found) > 1:
-            raise BadInput(name, UNKNOWN, f"{first_of(found, MAX_NAMED)} begin with it: write the whole flag")
-        return found[0] + equals + value if found else word
+        flags = [flag for flag in sorted(self.abbreviable) if flag.startswith(name)]
+        flags.sort(key=self.not_suggested.__contains__)
+        if len(flags) > 1:
+            raise BadInput(name, UNKNOWN, f"{first_of(flags, MAX_NAMED)} begin with it: write the whole flag")
+        return flags[0] + equals + value if flags else word
 
     def error(self, message: str) -> NoReturn:
         """Raise BadInput from a message of argparse. A `type=` function puts its own remedy behind a semicolon."""
@@ -79,7 +79,7 @@ class OneLineParser(argparse.ArgumentParser):
         """Return the flag that a word is similar to, or begins; None where there is none."""
         names = {flag.lstrip("-"): flag for flag in self._option_string_actions}
         name = word.lstrip("-")
-        import difflib  # not before: it is slow to import
+        import difflib  # 4 ms of CPU time that only a wrong flag needs
 
         near = difflib.get_close_matches(name, names, MAX_NAMED, cutoff=0.75)
         near += [flag for flag in names if flag.startswith(name) and len(name) >= MIN_PREFIX]
@@ -87,11 +87,11 @@ class OneLineParser(argparse.ArgumentParser):
         return names[near[0]] if near else None
 
 
-def _are_opposite(one: str, other: str) -> bool:
+def _are_opposite(flag: str, other: str) -> bool:
     """Return whether one flag negates the other: skip-chat-template and use-chat-template."""
-    if one.replace("-", "") == other.replace("-", ""):
+    if flag.replace("-", "") == other.replace("-", ""):
         return False
-    return bool(NEGATIONS & (set(one.split("-")) ^ set(other.split("-"))))
+    return bool(NEGATIONS & (set(flag.split("-")) ^ set(other.split("-"))))
 
 
 def integer(text: str) -> int:

@@ -1,54 +1,66 @@
 """Child processes of our own, and the one framing of messages between them: a pickled object in base64 on each line.
 
-A parent uses `ChildProcess`. A child uses `decode` for each line of stdin, and `PipeWriter` for stdout.
+A parent uses `ChildProcess`. A child uses `decode` for each of its `lines`, and `answer` or `PipeWriter` for stdout.
 Unpickling runs code. So messages travel only through the pipes of our own processes, and nothing that a server or a
 file contains is ever unpickled.
+
+To start an interpreter and to import what it needs takes most of the time of a short run. So a command forks its
+children (`forked_child`), and a program that makes many runs keeps one child of each kind. A kept child is used again
+only where a new one would be the same: in the process that started it, with the same environment and current folder.
 """
 
 import asyncio
+import atexit
 import base64
 import contextlib
 import os
 import pickle
+import select
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from subprocess import PIPE
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from loadgen.errors import LoadgenError
-from loadgen.util import forked_child, kept_child
-from loadgen.util.kept_child import Circumstances
+from loadgen.util import forked_child
 from loadgen.util.machine import BLAS_THREADS
 from loadgen.util.redaction import KEY_VARIABLE
 
 MAX_MESSAGE_BYTES = 1 << 32  # a snapshot has some 40 bytes for each request
-MIN_POLL_S, MAX_POLL_S = 0.001, 0.1  # between two looks whether a child has ended
+MIN_POLL_S = 0.001  # between two looks whether a child has ended; each is twice as long as the one before
+MAX_POLL_S = 0.1
 STDERR_TIMEOUT_S = 1.0  # wait for the end of stderr, which a process that the child has started may keep open
 
-
-def name_process(role: str) -> None:
-    """Name this process in `ps -e` and `top`, where a forked child would have the name of the command."""
-    with contextlib.suppress(OSError), open("/proc/self/comm", "w") as file:
-        file.write(f"loadgen-{role}")
+Interpreter = subprocess.Popen[bytes]
 
 
-def encode(message: Any) -> bytes:
-    """Encode a message as one line, with its line end."""
-    return base64.b64encode(pickle.dumps(message)) + b"\n"
+class Circumstances(NamedTuple):
+    """What a child takes over from the process that starts it.
+
+    Attributes:
+        pid: The process that starts it.
+        folder: The current folder.
+        environment: The environment variables.
+    """
+
+    pid: int
+    folder: str
+    environment: dict[str, str]
+
+    @classmethod
+    def now(cls) -> "Circumstances":
+        """Return those of a child that would be started now."""
+        try:
+            folder = os.getcwd()
+        except OSError:  # it was removed
+            folder = ""
+        return cls(os.getpid(), folder, dict(os.environ))
 
 
-def decode(line: bytes) -> Any:
-    """Decode one line that a process of our own has written."""
-    return pickle.loads(base64.b64decode(line))
-
-
-def answer(message: Any) -> None:
-    """Write a message to standard output, from a child that may wait until its parent reads it."""
-    sys.stdout.buffer.write(encode(message))
-    sys.stdout.buffer.flush()
+_kept: dict[str, tuple[Interpreter, Circumstances]] = {}  # by module: children that wait for another order
 
 
 class ChildProcess:
@@ -60,25 +72,22 @@ class ChildProcess:
     environment. The child's stderr is copied to stderr of this process.
 
     Args:
-        module: Its `run` reads orders from stdin.
-        keep: Whether to keep the process after the context for the next of its kind, if `is_idle` is set by then.
+        module: The name of a module, whose `run` reads orders from stdin.
+        keep: Whether to keep the process after the context for the next one of its kind, if `is_idle` is set by then.
 
     Attributes:
         is_idle: Whether the process has carried out its order, and waits for another one.
     """
 
-    def __init__(
-        self,
-        module: str,
-        *,
-        keep: bool = False,
-    ) -> None:
-        self._module, self._keep, self.is_idle = module, keep, False
+    def __init__(self, module: str, *, keep: bool = False) -> None:
+        self.is_idle = False
+        self._module = module
+        self._keep = keep
 
     async def __aenter__(self) -> Self:
         self._circumstances = Circumstances.now()
-        own = forked_child.take(self._module) or kept_child.take(self._module)
-        self._process = own or _new_interpreter(self._module)
+        waiting = forked_child.take(self._module) or _take_kept(self._module)
+        self._process = waiting or _new_interpreter(self._module)
         self._pipes: list[asyncio.BaseTransport] = []
         try:
             await self._connect()
@@ -90,6 +99,7 @@ class ChildProcess:
         return self
 
     async def _connect(self) -> None:
+        """Connect the loop to the pipes of the process."""
         process = self._process
         assert process.stdin
         assert process.stdout
@@ -120,7 +130,7 @@ class ChildProcess:
         if kept is not None:
             for pipe in self._pipes:
                 pipe.close()
-            kept_child.keep(self._module, kept, self._circumstances)
+            _keep(self._module, kept, self._circumstances)
         else:
             self._close_pipes()
 
@@ -150,19 +160,28 @@ class ChildProcess:
         return self._process.pid
 
     def send(self, message: Any) -> None:
-        """Send a message to the child's stdin. Does nothing if the child has ended."""
+        """Send a message to the child's stdin. Does nothing if the child has ended.
+
+        Args:
+            message: Any object that can be pickled.
+        """
         self.is_idle = False
         if not self._stdin.is_closing():
             self._stdin.write(encode(message))
 
     async def wait_ended(self) -> str:
-        """Wait for the end of the process; returns how it ended, such as "was killed by signal 9"."""
+        """Wait for the end of the process.
+
+        Returns:
+            How it ended, such as "was killed by signal 9".
+        """
         code = await self._exit_code()
         return f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
 
     async def _until_ended(self, stderr: asyncio.StreamReader) -> None:
         """Copy the child's stderr, and take its exit code, so that it is no zombie for the rest of the run."""
-        await _copy_to_stderr(stderr)
+        async for line in stderr:  # line by line: while a live view is drawn on stderr, lines go above it
+            print(line.decode(errors="backslashreplace"), end="", file=sys.stderr, flush=True)
         await self._exit_code()
 
     async def _exit_code(self) -> int:
@@ -190,11 +209,12 @@ class PipeWriter:
     """Writes messages to a pipe, on the child's side. Once the reader has gone, messages are dropped.
 
     Args:
-        pipe: A file descriptor that has no other writer.
+        pipe: The file descriptor of a pipe that has no other writer.
     """
 
     def __init__(self, pipe: int) -> None:
-        self._pipe, self._unsent = pipe, b""
+        self._pipe = pipe
+        self._unsent = b""
 
     def send(self, message: Any) -> None:
         """Send a message, and block until the pipe has taken it."""
@@ -223,7 +243,51 @@ class PipeWriter:
             self._unsent = b""
 
 
-def _new_interpreter(module: str) -> "subprocess.Popen[bytes]":
+def name_process(role: str) -> None:
+    """Name this process in `ps -e` and `top`, where a forked child would have the name of the command.
+
+    Args:
+        role: What follows "loadgen-" in the name.
+    """
+    with contextlib.suppress(OSError), open("/proc/self/comm", "w") as file:
+        file.write(f"loadgen-{role}")
+
+
+def lines() -> Iterator[bytes]:
+    """Yield the lines of standard input, in a child, as long as its parent lives.
+
+    The end of the pipe alone does not show that: a process that the parent has forked holds it open, too.
+    """
+    stdin = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115 - unbuffered: what follows an order is read elsewhere
+    descriptors = [stdin.fileno()]
+    with contextlib.suppress(OSError, AttributeError):  # only Linux has it; there may be no parent any more
+        descriptors.append(os.pidfd_open(os.getppid()))
+    while select.select(descriptors, (), ())[0] == descriptors[:1]:
+        os.set_blocking(0, True)  # an event loop has set it otherwise
+        line = stdin.readline()
+        if not line:
+            return
+        yield line
+
+
+def encode(message: Any) -> bytes:
+    """Encode a message as one line, with its line end."""
+    return base64.b64encode(pickle.dumps(message)) + b"\n"
+
+
+def decode(line: bytes) -> Any:
+    """Decode one line that a process of our own has written."""
+    return pickle.loads(base64.b64decode(line))
+
+
+def answer(message: Any) -> None:
+    """Write a message to standard output, from a child that may wait until its parent reads it."""
+    sys.stdout.buffer.write(encode(message))
+    sys.stdout.buffer.flush()
+
+
+def _new_interpreter(module: str) -> Interpreter:
+    """Start a new interpreter for a module, without the API key in its environment."""
     return subprocess.Popen(
         [sys.executable, "-P", "-m", module],
         stdin=PIPE,
@@ -235,7 +299,40 @@ def _new_interpreter(module: str) -> "subprocess.Popen[bytes]":
     )
 
 
-async def _copy_to_stderr(stream: asyncio.StreamReader) -> None:
-    """Copy a child's stderr line by line: while a live view is drawn on stderr, lines go above it."""
-    async for line in stream:
-        print(line.decode(errors="backslashreplace"), end="", file=sys.stderr, flush=True)
+def _take_kept(module: str) -> Interpreter | None:
+    """Return the kept child that runs a module, once; None if there is none that would be as a new one."""
+    if module not in _kept:
+        return None
+    process, circumstances = _kept.pop(module)
+    if circumstances.pid != os.getpid():  # a fork: the child belongs to the other process
+        return None
+    if process.poll() is None and circumstances == Circumstances.now():
+        return process
+    _end(process)
+    return None
+
+
+def _keep(module: str, process: Interpreter, circumstances: Circumstances) -> None:
+    """Keep a child that waits for an order, in place of an earlier one."""
+    earlier = _take_kept(module)
+    if earlier is not None:
+        _end(earlier)
+    _kept[module] = process, circumstances
+
+
+@atexit.register
+def end_kept() -> None:
+    """End the children that are kept by this process."""
+    while _kept:
+        _, (process, circumstances) = _kept.popitem()
+        if circumstances.pid == os.getpid():
+            _end(process)
+
+
+def _end(process: Interpreter) -> None:
+    """Kill a child with SIGKILL, unless it has ended, and close its pipes."""
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+    process.kill()
+    process.wait()

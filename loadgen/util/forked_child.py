@@ -42,11 +42,11 @@ class ForkedChild:
         """Return the exit code, negative for a signal; None while the process runs."""
         if self._code is None:
             try:
-                ended, status = os.waitpid(self.pid, os.WNOHANG)
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
             except ChildProcessError:  # somebody else has waited for it
                 self._code = os.EX_OSERR
             else:
-                self._code = os.waitstatus_to_exitcode(status) if ended else None
+                self._code = os.waitstatus_to_exitcode(status) if pid else None
         return self._code
 
     def close(self) -> None:
@@ -70,6 +70,11 @@ def fork_ahead(module: str, message: bytes = b"") -> None:
         _waiting.setdefault(module, []).append(child)
 
 
+def is_waiting(module: str) -> bool:
+    """Return whether a child was forked ahead for a module, and not used yet."""
+    return bool(_waiting.get(module))
+
+
 def take(module: str) -> ForkedChild | None:
     """Return a child that was forked ahead for a module, each once; None where there is none."""
     waiting = _waiting.get(module)
@@ -79,15 +84,17 @@ def take(module: str) -> ForkedChild | None:
 @atexit.register
 def end_waiting() -> None:
     """End the children that were forked ahead and not used."""
-    for child in [child for children in _waiting.values() for child in children]:
-        child.close()
-        with contextlib.suppress(ProcessLookupError, ChildProcessError):
-            os.kill(child.pid, signal.SIGKILL)
-            os.waitpid(child.pid, 0)
-    _waiting.clear()
+    while _waiting:
+        _, children = _waiting.popitem()
+        for child in children:
+            child.close()
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(child.pid, signal.SIGKILL)
+                os.waitpid(child.pid, 0)
 
 
 def _fork(module: str) -> ForkedChild:
+    """Fork a child that runs a module, with pipes for its standard streams."""
     pipes = [os.pipe() for _ in range(3)]
     (stdin, to_child), (from_child, stdout), (errors, stderr) = pipes
     for stream in (sys.stdout, sys.stderr):
@@ -104,17 +111,6 @@ def _fork(module: str) -> ForkedChild:
     return ForkedChild(pid, os.fdopen(to_child, "wb", 0), os.fdopen(from_child, "rb", 0), os.fdopen(errors, "rb", 0))
 
 
-def _erase_variable(name: str) -> None:
-    """Erase a variable where the kernel shows the environment that the command was started with."""
-    with contextlib.suppress(OSError), open("/proc/self/stat") as stat, open("/proc/self/mem", "r+b", 0) as memory:
-        start, end = map(int, stat.read().rpartition(")")[2].split()[47:49])  # env_start and env_end in proc(5)
-        memory.seek(start)
-        shown = memory.read(end - start).split(b"\0")
-        kept = [b"\0" * len(each) if each.startswith(f"{name}=".encode()) else each for each in shown]
-        memory.seek(start)
-        memory.write(b"\0".join(kept))
-
-
 def _run_as_child(module: str, stdin: int, stdout: int, stderr: int, others: list[int]) -> None:
     """Become the child: take the pipes, forget what belongs to the command, and run the module. Does not return."""
     code = 1
@@ -123,8 +119,9 @@ def _run_as_child(module: str, stdin: int, stdout: int, stderr: int, others: lis
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        for child in [child for children in _waiting.values() for child in children]:
-            child.close()
+        for children in _waiting.values():
+            for child in children:
+                child.close()
         for end in others:
             os.close(end)
         for standard, end in enumerate((stdin, stdout, stderr)):
@@ -132,14 +129,13 @@ def _run_as_child(module: str, stdin: int, stdout: int, stderr: int, others: lis
             os.close(end)
         sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
         os.environ.setdefault(BLAS_THREADS, "1")
-        if os.environ.pop(KEY_VARIABLE, None) is not None:
-            _erase_variable(KEY_VARIABLE)
+        os.environ.pop(KEY_VARIABLE, None)  # `loadgen.cli.command` has seen to it that the kernel shows it nowhere
         if not sys.flags.safe_path and sys.path and sys.path[0] in ("", os.getcwd()):
             del sys.path[0]  # as -P does
         importlib.import_module(module).run()
         code = 0
-    except SystemExit as ended:
-        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
     except BaseException:  # noqa: BLE001 - what an interpreter of its own would do
         traceback.print_exc()
     finally:

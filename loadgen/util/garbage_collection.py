@@ -35,20 +35,24 @@ def freeze() -> Iterator[None]:
         gc.freeze()
         yield
         return
-    ours = gc.get_freeze_count() == 0
-    if ours:
+    freezes = gc.get_freeze_count() == 0
+    if freezes:
         gc.freeze()
     try:
         yield
     finally:
-        if ours:
+        if freezes:
             gc.unfreeze()
 
 
 @contextlib.contextmanager
 def record_pauses(record: Callable[[int], object]) -> Iterator[None]:
-    """Call `record` with the length in ns of each collection in the block."""
-    from loadgen.util.clock import now_ns  # heavy, and a command imports this module first
+    """Measure each collection in the block.
+
+    Args:
+        record: Called with its length, ns.
+    """
+    from loadgen.util.clock import now_ns  # it imports asyncio, and every command imports this module first
 
     start_ns = 0
 

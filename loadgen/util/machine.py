@@ -2,7 +2,10 @@
 
 import math
 import os
+import platform
 import resource
+import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -27,6 +30,7 @@ class CpuTimes:
     """CPU time since the machine started, in seconds summed over all cores.
 
     Attributes:
+        at_s: When it was read, s of CLOCK_MONOTONIC.
         used_s: By all processes.
         stolen_s: By the hypervisor.
         own_s: By this process.
@@ -216,8 +220,6 @@ def local_ports(root: Path = Path("/")) -> tuple[int, int] | None:
 def _system() -> str:
     """Return what `platform.platform` does; on Linux without the process that it starts."""
     if sys.platform != "linux":
-        import platform  # not before: it is slow to import
-
         return platform.platform()
     libc = (os.confstr("CS_GNU_LIBC_VERSION") or "libc").replace(" ", "")
     system = os.uname()
@@ -225,11 +227,10 @@ def _system() -> str:
 
 
 def _cpu_model() -> str | None:
+    """Return the name of the CPU; None if the system does not show it."""
     for line in read_system_file("/proc/cpuinfo").splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
-    import platform
-
     return platform.processor() or None
 
 
@@ -239,3 +240,27 @@ def read_system_file(path: str | Path) -> str:
         return Path(path).read_text()
     except OSError:
         return ""
+
+
+def program_output(name: str, *arguments: str, timeout_s: float, may_fail: bool = False) -> str | None:
+    """Run a program and return what it prints, standard error behind standard output.
+
+    Args:
+        name: The program; looked up in PATH.
+        arguments: Its arguments.
+        timeout_s: How long it may take, s.
+        may_fail: Whether an exit status other than 0 counts, too.
+
+    Returns:
+        Its output; None if the program is missing, fails, or does not end in time.
+    """
+    path = shutil.which(name)
+    if path is None:
+        return None
+    try:
+        done = subprocess.run(
+            [path, *arguments], capture_output=True, stdin=subprocess.DEVNULL, timeout=timeout_s, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return (done.stdout + done.stderr).decode(errors="replace") if may_fail or done.returncode == 0 else None

@@ -46,8 +46,8 @@ def three_digits(value: float | None, unit: str = "") -> str:
 
 def latency_unit(*ms: float | None) -> tuple[float, str]:
     """Choose the unit of some latencies in ms: seconds from ten on. Returns how many ms it has, and its name."""
-    known = [one for one in ms if one is not None and math.isfinite(one)]
-    return (1e3, "s") if max(known, default=0.0) >= LONG_MS else (1.0, "ms")
+    finite = [latency for latency in ms if latency is not None and math.isfinite(latency)]
+    return (1e3, "s") if max(finite, default=0.0) >= LONG_MS else (1.0, "ms")
 
 
 def latency(ms: float | None) -> str:

@@ -121,17 +121,19 @@ def is_credential(name: str, value: str) -> bool:
 
 def _without_beginnings(text: str, form: str) -> str:
     """Replace each part of a text that begins like a secret, as far as it is the same."""
-    kept, at = "", 0
-    for found in re.finditer(re.escape(form[:KEY_START]), text, re.IGNORECASE):
-        if found.start() < at:
-            continue  # inside the one before
-        end = found.end()
-        for wanted in form[KEY_START:].lower():
-            if text[end : end + 1].lower() != wanted:
+    redacted = ""
+    position = 0
+    for match in re.finditer(re.escape(form[:KEY_START]), text, re.IGNORECASE):
+        if match.start() < position:
+            continue  # inside the previous match
+        end = match.end()
+        for character in form[KEY_START:].lower():
+            if text[end : end + 1].lower() != character:
                 break
             end += 1
-        kept, at = kept + text[at : found.start()] + MARK, end
-    return kept + text[at:]
+        redacted += text[position : match.start()] + MARK
+        position = end
+    return redacted + text[position:]
 
 
 def spellings(values: Iterable[str]) -> list[str]:

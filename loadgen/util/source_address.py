@@ -35,17 +35,17 @@ def parse(text: str | None) -> tuple[Address, ...]:
     Raises:
         BadInput: A word is not an address, an address comes twice, or both families occur.
     """
-    found: list[Address] = []
+    addresses: list[Address] = []
     for word in map(str.strip, text.split(",") if text is not None else ()):
         try:
-            found.append(ipaddress.ip_address(word))
+            addresses.append(ipaddress.ip_address(word))
         except ValueError as error:
             raise BadInput(FLAG, f"invalid IP address {word!r}", "write A,B, for example 10.0.0.5,10.0.0.6") from error
-    if len(set(found)) < len(found):
+    if len(set(addresses)) < len(addresses):
         raise BadInput(FLAG, f"{text} contains an address twice", "give each address once")
-    if len({address.version for address in found}) > 1:
+    if len({address.version for address in addresses}) > 1:
         raise BadInput(FLAG, f"{text} mixes IPv4 and IPv6", "give addresses of the server's family")
-    return tuple(found)
+    return tuple(addresses)
 
 
 def check(addresses: Sequence[Address], hosts: Sequence[str]) -> None:
@@ -97,7 +97,8 @@ class SourceAddresses:
         addresses: Sequence[Address] = (),
         stripe: Partition = WHOLE,
     ) -> None:
-        self._addresses, self._sockets = tuple(addresses), stripe.index if addresses else 0
+        self._addresses = tuple(addresses)
+        self._sockets = stripe.index if addresses else 0
         self._per_loopback = max(1, min(CONNECTIONS_PER_LOOPBACK, machine.max_connections_by_ports()) // stripe.count)
         first, last = machine.local_ports() or (0, 0)  # 0, 0: the system's own
         self._ports = struct.pack("I", first | last << 16)
@@ -115,7 +116,8 @@ class SourceAddresses:
         created = socket.socket(family, kind, protocol)
         try:
             _set_option(created, LOCAL_PORT_RANGE, self._ports)
-            turn, self._sockets = self._sockets, self._sockets + 1
+            turn = self._sockets
+            self._sockets += 1
             if self._addresses:
                 _bind(created, self._addresses[turn % len(self._addresses)])
             elif turn >= self._per_loopback and family == socket.AF_INET and ipaddress.ip_address(peer[0]) in LOOPBACK:

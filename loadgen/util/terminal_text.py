@@ -1,9 +1,14 @@
-"""Text for a terminal: escape control characters of untrusted text, measure its width, truncate and wrap it."""
+"""Text for a terminal: escape control characters of untrusted text, measure its width, truncate and wrap it.
+
+Log messages are written to stderr in the same way.
+"""
 
 import bisect
+import logging
 import os
 import re
 import shutil
+import sys
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -100,3 +105,26 @@ def _fit_words(text: str, room: int) -> str:
 
 def _character_width(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+class ToStderr(logging.Handler):
+    """Writes to the current `sys.stderr`, with control characters escaped: a message may contain text of a server.
+
+    While a live view is drawn there, lines go above it.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        try:
+            print(printable_lines(self.format(record)), file=sys.stderr, flush=True)
+        except Exception:  # noqa: BLE001 - like every handler: logging never ends a program
+            self.handleError(record)
+
+
+def log_to_stderr(level: str) -> None:
+    """Log messages to stderr.
+
+    Args:
+        level: The lowest level that is shown, such as "warning".
+    """
+    logging.basicConfig(level=level.upper(), format="loadgen: %(levelname)s: %(message)s", handlers=[ToStderr()])

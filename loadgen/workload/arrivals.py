@@ -19,7 +19,9 @@ The due times of a trace replace the arrival process.
 import math
 from array import array
 from collections.abc import Sequence
-from typing import Self
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -32,12 +34,128 @@ from loadgen.errors import BadInput
 from loadgen.util.arrays import Floats, Int64s
 from loadgen.util.clock import NS_PER_S
 from loadgen.workload.due_times import FOLLOWS, DueTimes
-from loadgen.workload.rates import ExponentialRamp, Flat, LinearRamp, ProfileRate, Rate
 
 MAX_WINDOW_S = 2**62 / NS_PER_S  # leaves room for a clock value in int64 ns
 MIN_BURSTINESS = 1e-3  # below it most gaps are 0 to a double's last bit
 DEFAULT_COUNT = 1000
 CLOSED_LOOP_RPS = 10_000  # requests prepared per second of a closed loop that only a duration ends
+HALVINGS = 60  # of the bracket around a time in a wave: to the last bit of a double
+
+
+class Rate(Protocol):
+    """A rate over a window of time, defined by its integral."""
+
+    @property
+    def mean_rps(self) -> float:
+        """The mean rate over the window, requests/s."""
+
+    def when(self, expected: Floats, window_s: float) -> Floats:
+        """Return the times by which these numbers of requests are expected.
+
+        Args:
+            expected: Numbers of requests, float64, shape (n,).
+            window_s: The length of the window, s.
+
+        Returns:
+            Seconds from the start of the window, shape (n,).
+        """
+
+
+@dataclass(frozen=True)
+class Flat:
+    """A constant rate, requests/s."""
+
+    mean_rps: float
+
+    def when(self, expected: Floats, window_s: float) -> Floats:
+        """Invert the integral of the rate."""
+        return expected / self.mean_rps
+
+
+@dataclass(frozen=True)
+class LinearRamp:
+    """A rate that changes linearly from `start_rps` to `end_rps`, of which at least one is above 0."""
+
+    start_rps: float
+    end_rps: float
+
+    @property
+    def mean_rps(self) -> float:
+        """As `Rate.mean_rps`."""
+        return (self.start_rps + self.end_rps) / 2
+
+    def when(self, expected: Floats, window_s: float) -> Floats:
+        """Invert the integral of the rate."""
+        slope = (self.end_rps - self.start_rps) / window_s
+        # The root of start * t + slope * t**2 / 2 = expected, in the form that cancels no digits.
+        divisor = self.start_rps + np.sqrt(np.maximum(self.start_rps**2 + 2 * slope * expected, 0))
+        at_s: Floats = np.divide(2 * expected, divisor, out=np.zeros_like(expected), where=divisor > 0)
+        return at_s
+
+
+@dataclass(frozen=True)
+class ExponentialRamp:
+    """A rate that grows exponentially, 0 < `start_rps` < `end_rps`."""
+
+    start_rps: float
+    end_rps: float
+
+    @property
+    def mean_rps(self) -> float:
+        """As `Rate.mean_rps`."""
+        return (self.end_rps - self.start_rps) / math.log(self.end_rps / self.start_rps)
+
+    def when(self, expected: Floats, window_s: float) -> Floats:
+        """Invert the integral of the rate."""
+        growth = math.log(self.end_rps / self.start_rps) / window_s
+        return np.log1p(expected * (growth / self.start_rps)) / growth
+
+
+@dataclass(frozen=True)
+class Wave:
+    """A rate that is a sine wave, from `start_rps` to `turn_rps` after half a period, and back."""
+
+    start_rps: float
+    turn_rps: float
+    period_s: float
+
+    def when(self, expected: Floats, window_s: float) -> Floats:
+        """Invert the integral of the rate, by halving brackets."""
+        mean_rps = (self.start_rps + self.turn_rps) / 2
+        swing_rps = (self.start_rps - self.turn_rps) / 2
+        angular = 2 * math.pi / self.period_s
+        low = np.zeros_like(expected)
+        high = np.full_like(expected, window_s)
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            below = mean_rps * middle + swing_rps / angular * np.sin(angular * middle) < expected
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return high
+
+
+@dataclass(frozen=True)
+class ProfileRate:
+    """The rate of a `LoadProfile`; its window is as long as the profile."""
+
+    profile: LoadProfile
+
+    @property
+    def mean_rps(self) -> float:
+        """The mean rate over the profile, requests/s."""
+        return self.profile.mean
+
+    def when(self, expected: Floats, window_s: float) -> Floats:
+        """Invert the integral of the rate in the phase in which each number is reached."""
+        edges = np.cumsum([0.0, *(phase.integral(phase.length_s) for phase in self.profile.phases)])
+        at_s = np.full_like(expected, self.profile.length_s)
+        parts = zip(self.profile.phases, self.profile.windows_s(), pairwise(edges), strict=True)
+        for phase, (start_s, _), (first, last) in parts:
+            here = (expected >= first) & (expected < last)
+            rate: LinearRamp | Wave = LinearRamp(phase.first, phase.last)
+            if phase.period_s is not None:
+                rate = Wave(phase.first, phase.last, phase.period_s)
+            at_s[here] = start_s + rate.when(expected[here] - first, phase.length_s)
+        return at_s
 
 
 class Schedule(DueTimes):
@@ -49,7 +167,7 @@ class Schedule(DueTimes):
         return cls(array("q", due_ns.astype(np.int64, copy=False).tobytes()), duration_ns)
 
     @classmethod
-    def from_settings(cls, settings: RunSettings, seed: int, asked: Sequence[int] | None = None) -> "Schedule":
+    def from_settings(cls, settings: RunSettings, seed: int, due_ns: Sequence[int] | None = None) -> "Schedule":
         """Draw the schedule of checked settings; the same for the same `seed`.
 
         A closed loop that only a duration ends gets CLOSED_LOOP_RPS requests per second, more than can become due.
@@ -57,32 +175,32 @@ class Schedule(DueTimes):
         Args:
             settings: The settings, with count, duration, rate and burstiness.
             seed: The seed of the arrival process.
-            asked: Due times of the prompts (`request_store.requested_due_ns`): ns, DRAWN or FOLLOWS. None: they have
+            due_ns: Due times of the prompts (`request_store.requested_due_ns`): ns, DRAWN or FOLLOWS. None: they have
                 none, or are not known yet.
 
         Raises:
             BadInput: As `draw`, or the due times of the prompts conflict with the settings.
         """
         with rates_named_in_errors(settings.classes, settings.request_rate):
-            if asked is None:
+            if due_ns is None:
                 return cls._drawn(settings, seed, settings.requests)
-            return cls._of_prompts(settings, seed, np.asarray(asked, dtype=np.int64))
+            return cls._of_prompts(settings, seed, np.asarray(due_ns, dtype=np.int64))
 
     @classmethod
-    def _of_prompts(cls, settings: RunSettings, seed: int, asked: Int64s) -> "Schedule":
-        if (asked >= 0).any():
-            return cls._from_due_times(settings, asked)
+    def _of_prompts(cls, settings: RunSettings, seed: int, prompt_times: Int64s) -> "Schedule":
+        if (prompt_times >= 0).any():
+            return cls._from_due_times(settings, prompt_times)
         if settings.num_prompts is None and settings.duration is not None:
             drawn = cls._drawn(settings, seed, None)
             if drawn.duration_ns == 0:  # a closed loop: it repeats the requests
-                asked = np.resize(asked, drawn.count)
+                prompt_times = np.resize(prompt_times, drawn.count)
         else:
-            drawn = cls._drawn(settings, seed, int((asked != FOLLOWS).sum()))
-        starts = np.flatnonzero(asked != FOLLOWS)
+            drawn = cls._drawn(settings, seed, int((prompt_times != FOLLOWS).sum()))
+        starts = np.flatnonzero(prompt_times != FOLLOWS)
         if drawn.duration_ns and drawn.count > len(starts):
             problem = f"the data set has {len(starts)} sessions, and {drawn.count} are due"
             raise BadInput("--duration", problem, "give the number of requests with --num-prompts")
-        starts, end = starts[: drawn.count], np.append(starts, len(asked))[min(drawn.count, len(starts))]
+        starts, end = starts[: drawn.count], np.append(starts, len(prompt_times))[min(drawn.count, len(starts))]
         due_ns = np.full(end, FOLLOWS, dtype=np.int64)
         due_ns[starts] = drawn.due_ns[: len(starts)]
         return cls.of(due_ns, drawn.duration_ns)
@@ -98,21 +216,21 @@ class Schedule(DueTimes):
         return cls.draw(rate, count=count, duration_s=duration_s, burstiness=settings.burstiness, seed=seed)
 
     @classmethod
-    def _from_due_times(cls, settings: RunSettings, asked: Int64s) -> "Schedule":
+    def _from_due_times(cls, settings: RunSettings, due_ns: Int64s) -> "Schedule":
         if _rate(settings) is not None:
             named = ("rate_profile", "ramp_up_strategy")
             flags = [flag(name) for name in named if getattr(settings, name) is not None] or ["--request-rate"]
             raise BadInput(
                 flags[0], "given together with a data set that has due times", "leave it out, or use --time-scale"
             )
-        starts = asked[asked != FOLLOWS]
+        starts = due_ns[due_ns != FOLLOWS]
         if (starts < 0).any() or (np.diff(starts) < 0).any():
             problem = "the due times of the data set are not sorted, or are missing for some prompts"
             raise BadInput("--dataset-name", problem, "give every session start a due time, and sort them")
         if settings.duration is not None:
-            late = np.flatnonzero(asked >= settings.duration * NS_PER_S)
-            asked = asked[: late[0]] if len(late) else asked
-        return cls.of(asked, int(asked.max(initial=0)))
+            late = np.flatnonzero(due_ns >= settings.duration * NS_PER_S)
+            due_ns = due_ns[: late[0]] if len(late) else due_ns
+        return cls.of(due_ns, int(due_ns.max(initial=0)))
 
     @classmethod
     def burst(cls, count: int) -> "Schedule":

@@ -48,9 +48,9 @@ def images(messages: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
     """Yield the images of a chat: for each content part of this type, its URL or Image, or None if it has none."""
     for message in messages:
         content = message.get("content")
-        for found in content if isinstance(content, list) else ():
-            if isinstance(found, dict) and found.get("type") == "image_url":
-                image = found.get("image_url")
+        for part in content if isinstance(content, list) else ():
+            if isinstance(part, dict) and part.get("type") == "image_url":
+                image = part.get("image_url")
                 yield image.get("url") if isinstance(image, dict) else image
 
 

@@ -43,11 +43,17 @@ class PromptForm:
     def of(cls, dataset: Dataset, settings: RunSettings, target: Target) -> Self:
         """Create the form that the settings name.
 
+        Args:
+            dataset: The data set, whose tokenizer is used if it has one.
+            settings: The settings of the run.
+            target: The endpoint, with the fields of every request.
+
         Raises:
             BadInput: There is no tokenizer or no template; or a chat is to be sent as token ids, or to have lengths by
                 the server's count.
         """
-        rendering, as_ids = settings.render_chat_template, settings.prompt_token_ids
+        rendering = settings.render_chat_template
+        as_ids = settings.prompt_token_ids
         if rendering is None and not as_ids:
             return cls()
         flag = RENDER if rendering is not None else IDS
@@ -97,9 +103,9 @@ class PromptForm:
         while batch := list(itertools.islice(waiting, BATCH)):
             sent = [self._rendered(prompt) for prompt in batch]
             ids = self.tokenizer.encode_batch([prompt.text for prompt in sent], special=True)
-            for prompt, own in zip(sent, ids, strict=True):
-                token_ids = tuple(own) if self.as_ids else ()
-                yield dataclasses.replace(prompt, input_tokens=len(own), server_tokens=None, token_ids=token_ids)
+            for prompt, encoded in zip(sent, ids, strict=True):
+                token_ids = tuple(encoded) if self.as_ids else ()
+                yield dataclasses.replace(prompt, input_tokens=len(encoded), server_tokens=None, token_ids=token_ids)
 
     def provenance(self) -> dict[str, Any]:
         """Return the hash of the template as JSON; nothing without one."""

@@ -24,9 +24,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.due_times import DRAWN, FOLLOWS, DueTimes
 from loadgen.workload.image import estimated_bytes, images
-from loadgen.workload.prompt import ANSWER_PLACEHOLDER, Prompt
-from loadgen.workload.prompt_digest import PromptDigest
-from loadgen.workload.session_graph import SessionGraph, SessionOrder
+from loadgen.workload.prompt import ANSWER_PLACEHOLDER, Prompt, PromptDigest, SessionGraph, SessionOrder
 from loadgen.workload.structured_output import asks_for_json
 
 END, INPUT, OUTPUT, DUE, THINK, EXPECTED, REPEATS, CLASS, AFTER = range(9)  # columns of the index
@@ -77,6 +75,7 @@ class RequestFiles:
         """Append prompts.
 
         Args:
+            block: The prompts, at least one.
             repeats: For each, whether an earlier row asks the same; empty if not known.
         """
         index, after = array("q"), array("q")
@@ -115,7 +114,11 @@ def write(
     """Write the requests of a run into `folder`.
 
     Args:
+        folder: The folder; it exists.
+        prompts: The prompts.
+        body: Returns the request body of a prompt.
         origin: Called at the end; returns the provenance of the prompts as JSON.
+        count: The number of prompts.
         progress: Called after each block with the number of prompts written.
         of_sessions: Whether `count` is a number of sessions instead.
 
@@ -138,12 +141,12 @@ def write(
             progress(done)
     number = order.sessions if of_sessions else done
     if number != count:
-        found, what = number if number < count else "more", "sessions" if of_sessions else "prompts"
-        problem = f"the data set has {found} {what}, and {count} are needed"
+        available, what = number if number < count else "more", "sessions" if of_sessions else "prompts"
+        problem = f"the data set has {available} {what}, and {count} are needed"
         raise BadInput("--num-prompts", problem, "give the number that it has, or correct the data set")
-    known = {"sha256": digest.sha256, "requests": done, "distinct": digest.distinct}
+    facts = {"sha256": digest.sha256, "requests": done, "distinct": digest.distinct}
     held = {"repeats_answers": files.repeats_answers, "images": files.images, "structured": files.structured}
-    write_about(folder, origin() | known | {name: value for name, value in held.items() if value})
+    write_about(folder, origin() | facts | {name: value for name, value in held.items() if value})
     return digest
 
 
@@ -191,9 +194,9 @@ def warmup_count(settings: RunSettings) -> int:
     return settings.num_warmups + (settings.ready_check_timeout_sec > 0)
 
 
-def write_about(folder: Path, known: dict[str, Any]) -> None:
+def write_about(folder: Path, facts: dict[str, Any]) -> None:
     """Write the facts about the prompts."""
-    (folder / ABOUT).write_bytes(orjson.dumps(known))
+    (folder / ABOUT).write_bytes(orjson.dumps(facts))
 
 
 def file_names(folder: Path) -> list[str]:
@@ -207,8 +210,8 @@ def read_about(folder: Path) -> dict[str, Any]:
 
     `further` says that rows may be added during the run; `sent_before` is how many prompts are sent as warm-ups too.
     """
-    found: dict[str, Any] = orjson.loads((folder / ABOUT).read_bytes())
-    return found
+    facts: dict[str, Any] = orjson.loads((folder / ABOUT).read_bytes())
+    return facts
 
 
 def requested_due_ns(folder: Path, *, counted_by_data: bool = False) -> "array[int] | None":
@@ -255,14 +258,14 @@ class Requests:
         self._ends, self._inputs, self._outputs = array("q"), array("q"), array("q")
         self._expected, self._thinks, self._turns, self._repeats = array("q"), array("q"), array("q"), array("b")
         self._classes = array("B")
-        known = {} if of else read_about(folder)
+        facts = {} if of else read_about(folder)
         self._grows = True
         while self._grows:
             self._grow(ROWS_AT_ONCE)
-        self._grows = bool(known.get("further"))
-        self.prepared = known.get("requests", len(self))
-        self.repeats_answers = bool(known.get("repeats_answers"))
-        self.structured = bool(known.get("structured"))
+        self._grows = bool(facts.get("further"))
+        self.prepared = facts.get("requests", len(self))
+        self.repeats_answers = bool(facts.get("repeats_answers"))
+        self.structured = bool(facts.get("structured"))
         # mean of the planned output tokens; an unknown plan counts as 0
         self.output_tokens = sum(tokens for tokens in self._outputs if tokens > 0) / len(self)
 

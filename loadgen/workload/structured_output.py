@@ -42,21 +42,21 @@ def schema_of(body: dict[str, Any]) -> Schema | None:
         body.get("json_schema"),
         _object(body, "sampling_params").get("json_schema"),
     )
-    found = next((schema for schema in schemas if schema is not None), None)
-    if found is None:
+    first = next((schema for schema in schemas if schema is not None), None)
+    if first is None:
         return {} if form.get("type") in ("json_object", "json_schema") else None
-    if isinstance(found, str):
+    if isinstance(first, str):
         try:
-            found = json.loads(found)
+            first = json.loads(first)
         except ValueError:
             return {}
-    return found if isinstance(found, dict) else {}
+    return first if isinstance(first, dict) else {}
 
 
 def _object(fields: dict[str, Any], name: str) -> dict[str, Any]:
     """Return a field that is an object; {} if it is missing or something else, which the server judges."""
-    found = fields.get(name)
-    return found if isinstance(found, dict) else {}
+    value = fields.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def conformance(body: bytes, text: str) -> Conformance | None:

@@ -76,16 +76,16 @@ class Target:
             continuous_usage=settings.continuous_usage,
             request_id_prefix=settings.request_id_prefix,
             session_header=None if settings.session_header == NO_HEADER else settings.session_header,
-            classes=tuple(cls._of_class(settings, one, model) for one in settings.request_classes),
+            classes=tuple(cls._of_class(settings, request_class, model) for request_class in settings.request_classes),
         )
 
     @classmethod
-    def _of_class(cls, settings: RunSettings, one: RequestClass, model: str) -> "Target":
-        with one.named_in_errors():
-            target = cls.from_settings(settings.of_class(one), one.model or model)
-        if one.model is None or LORA_PATH not in (target.api.adapter_field, *target.fields):
+    def _of_class(cls, settings: RunSettings, request_class: RequestClass, model: str) -> "Target":
+        with request_class.named_in_errors():
+            target = cls.from_settings(settings.of_class(request_class), request_class.model or model)
+        if request_class.model is None or LORA_PATH not in (target.api.adapter_field, *target.fields):
             return target
-        return replace(target, fields=target.fields | {LORA_PATH: one.model})
+        return replace(target, fields=target.fields | {LORA_PATH: request_class.model})
 
     @property
     def each_class(self) -> "tuple[Target, ...]":
@@ -122,7 +122,7 @@ class Target:
     @property
     def may_be_compressed(self) -> bool:
         """Whether a header of the user's lets the server compress its responses."""
-        headers = (header for each in self.each_class for header in each.headers.items())
+        headers = (header for target in self.each_class for header in target.headers.items())
         return any(name.lower() == "accept-encoding" and value != "identity" for name, value in headers)
 
     def head(self, run: str = "") -> bytes:
@@ -198,20 +198,20 @@ def origin(url: str) -> tuple[str, str | None, int | None]:
 def headers(settings: RunSettings) -> dict[str, str]:
     """Return the extra request headers: --header over --api-key over a user in the first URL over OPENAI_API_KEY."""
     api = endpoints.find(settings)
-    found = dict(api.headers)
+    fields = dict(api.headers)
     user = _base_parts(settings.urls[0]).netloc.rpartition("@")[0] if settings.urls else ""
     if settings.api_key or not user:
         key = settings.api_key or os.environ.get(KEY_VARIABLE)
         if key:
-            found["Authorization"] = f"Bearer {_clean('--api-key', key)}"
+            fields["Authorization"] = f"Bearer {_clean('--api-key', key)}"
             if api.key_header is not None:
-                found[api.key_header] = key
+                fields[api.key_header] = key
     else:
-        found["Authorization"] = http_client.basic_auth(user)
-    for given in settings.header:
-        name, equals, value = given.partition("=")
+        fields["Authorization"] = http_client.basic_auth(user)
+    for line in settings.header:
+        name, equals, value = line.partition("=")
         if not equals or not HEADER_NAME.fullmatch(name.strip()):
-            shown = header_name(given)  # the name alone: the rest may be a secret
+            shown = header_name(line)  # the name alone: the rest may be a secret
             problem = f"{shown!r} has no =" if shown else "a header has no name, or no ="
             raise BadInput("--header", problem, "write Name=value")
         if name.strip().lower() in _FRAMING:
@@ -221,8 +221,8 @@ def headers(settings: RunSettings) -> dict[str, str]:
         if name.strip().lower() == _REQUEST_ID:
             problem = f"{name.strip()} would be the same for every request"
             raise BadInput("--header", problem, "give --request-id-prefix: a unique part follows it")
-        _put(found, name.strip(), _clean("--header", value.strip()))
-    return found
+        _put(fields, name.strip(), _clean("--header", value.strip()))
+    return fields
 
 
 def _base_parts(url: str) -> SplitResult:

@@ -10,7 +10,7 @@ from loadgen.config.data import HUB
 from loadgen.config.settings import RunSettings
 from loadgen.workload import endpoints
 from loadgen.workload.endpoints.api import Api
-from loadgen.workload.endpoints.openai import CHAT, COMPLETIONS
+from loadgen.workload.endpoints.generation import CHAT, COMPLETIONS
 
 Given = Mapping[str, Any]
 
@@ -28,16 +28,16 @@ TEMPLATED = ("custom", "sonnet")  # data sets to which vLLM applies the chat tem
 RULED = ("random", "sharegpt")  # data sets for which loadgen has the rule of 0.11
 
 
-def defaults_0_11(given: Given) -> dict[str, Any]:
+def defaults_0_11(fields: Given) -> dict[str, Any]:
     """Return the defaults of 0.11."""
-    generates = RunSettings(backend=given.get("backend"), endpoint=given.get("endpoint")).generates
+    generates = RunSettings(backend=fields.get("backend"), endpoint=fields.get("endpoint")).generates
     defaults = {name: value for name, value in V0_11.items() if generates or name not in TOKEN_DEFAULTS}
-    return defaults | ({"dataset_rule": "vllm-0.11"} if given.get("dataset_name", "random") in RULED else {})
+    return defaults | ({"dataset_rule": "vllm-0.11"} if fields.get("dataset_name", "random") in RULED else {})
 
 
-def defaults_0_32(given: Given) -> dict[str, Any]:
+def defaults_0_32(fields: Given) -> dict[str, Any]:
     """Return the defaults of 0.32 and 0.33."""
-    return V0_32 | (FIXED_SEEDS if given.get("dataset_name") in ("spec_bench", "speed_bench") else {})
+    return V0_32 | (FIXED_SEEDS if fields.get("dataset_name") in ("spec_bench", "speed_bench") else {})
 
 
 RELEASES: Mapping[str, Callable[[Given], dict[str, Any]]] = {
@@ -61,33 +61,33 @@ def as_sent(settings: Given, *, templated: bool = True) -> dict[str, Any]:
         BadInput: The backend is unknown.
     """
     name, api, made = settings.get("dataset_name"), api_of(settings), dict[str, Any]()
-    found = dict(settings)
+    fields = dict(settings)
     if api is CHAT:
         made["content_parts"] = True
     elif api is COMPLETIONS:
         made["repetition_penalty"] = 1.0
-        found["extra_body"] = {"logprobs": None} | (found.get("extra_body") or {})
+        fields["extra_body"] = {"logprobs": None} | (fields.get("extra_body") or {})
     if templated and _is_rendered(settings):
         if name == "sonnet":
             made["input_len_counts"] = "server"
         if name != "sonnet" or api is not CHAT:
             made["render_chat_template"] = "whole"
-    return made | found
+    return made | fields
 
 
-def api_of(given: Given) -> Api:
+def api_of(fields: Given) -> Api:
     """Return the API that the settings choose.
 
     Raises:
         BadInput: The backend is unknown.
     """
-    return endpoints.find(RunSettings(backend=given.get("backend"), endpoint=given.get("endpoint")))
+    return endpoints.find(RunSettings(backend=fields.get("backend"), endpoint=fields.get("endpoint")))
 
 
-def _is_rendered(given: Given) -> bool:
-    if given.get("dataset_name") not in HUB:
-        return given.get("dataset_name") in TEMPLATED
+def _is_rendered(fields: Given) -> bool:
+    if fields.get("dataset_name") not in HUB:
+        return fields.get("dataset_name") in TEMPLATED
     from loadgen.workload.datasets.huggingface import known_layout
 
-    layout = known_layout(given["dataset_name"], given.get("hf_name") or given.get("dataset_path"))
+    layout = known_layout(fields["dataset_name"], fields.get("hf_name") or fields.get("dataset_path"))
     return layout is not None and layout.rendered

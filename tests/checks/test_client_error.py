@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.checks.client_error import client_error, figures
+from loadgen.checks.distortion import client_error, figures
 from loadgen.config.settings import RunSettings
 from tests.helpers.run_facts import MS, measured, run_data, steady
 

@@ -1,7 +1,7 @@
 """Checks of the calls to the server: a note if one failed, or if the profiler never started."""
 
 from loadgen.checks import Check, examine
-from loadgen.checks.server_calls import FAILED, NOT_BUSY
+from loadgen.checks.server import FAILED, NOT_BUSY
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.records.trailer import ServerCall
 from tests.helpers.run_facts import run_data, steady

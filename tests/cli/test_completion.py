@@ -1,10 +1,9 @@
 """Shell completion: which words may follow, and which commands are asked for their flags."""
 
-import sys
-
 import pytest
 
-from loadgen.cli import command_list, completion
+from loadgen.cli import command_list
+from loadgen.cli.commands import completion
 from loadgen.cli.main import dispatch
 from loadgen.util.argument_parser import OneLineParser
 
@@ -81,15 +80,6 @@ def test_the_code_for_a_shell_names_the_command(capsys, shell):
     assert "complete" in out
     assert "loadgen" in out
     assert err == ""
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_without_its_package_the_command_that_installs_it_is_told(monkeypatch, capsys, shell):
-    monkeypatch.setitem(sys.modules, "argcomplete", None)
-    assert dispatch(["completion", shell]) == 2
-    out, err = capsys.readouterr()
-    said = f"{shell}: completion in a shell needs the package argcomplete; pip install argcomplete"
-    assert (out, err) == ("", f"loadgen completion: {said}\n")
 
 
 def test_an_unknown_shell_is_refused(capsys):

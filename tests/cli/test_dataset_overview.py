@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from loadgen.cli.dataset.overview import render
+from loadgen.cli.commands.dataset_overview import render
 from loadgen.workload.prompt import UNPLANNED, Prompt
 from tests.helpers.prompt_overviews import overview, prompts
 

@@ -4,7 +4,8 @@ from dataclasses import asdict
 
 import pytest
 
-from loadgen.cli.doctor import capacity, screen
+from loadgen.cli.commands import doctor as doctor_command
+from loadgen.cli.doctor import capacity
 from loadgen.cli.doctor.capacity import Capacity, Climb, Drive, climb
 
 NO_CLIMB = Climb(None, None)
@@ -56,7 +57,7 @@ def test_capacity_is_unknown_without_a_valid_run() -> None:
 
 def text(**parts: object) -> str:
     made = {"cores": 2, "requests": NO_CLIMB, "events": NO_CLIMB, "streams": run(1), "connections": 60_000} | parts
-    lines = list(screen.capacity_lines(Capacity(**made)))  # type: ignore[arg-type]
+    lines = list(doctor_command.capacity_lines(Capacity(**made)))  # type: ignore[arg-type]
     assert all(len(line) <= 80 for line in lines)
     return " ".join(lines)
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from loadgen.cli import doctor
-from loadgen.cli.doctor import State, arrival_times, connections, memory, processors, screen, software
+from loadgen.cli.commands import doctor as doctor_command
+from loadgen.cli.doctor import State, hardware, network, software
 from loadgen.cli.doctor.limit import Limit, judged
 from loadgen.util import machine
 from loadgen.util.machine import CpuTimes
@@ -39,67 +40,67 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
 @pytest.mark.parametrize(
     ("read", "files", "state", "value", "bounds"),
     [
-        (connections.files, {"proc/self/limits": LIMITS.format(1024, 524288)}, OK, "raised to 524,288", "524,224 conn"),
-        (connections.files, {"proc/self/limits": LIMITS.format(1024, 1024)}, LOW, "1,024", "at most 960 connections"),
-        (connections.files, {"proc/self/limits": LIMITS.format(10063, 10063)}, LOW, "10,063", "at most 9,999 conn"),
-        (connections.files, {"proc/self/limits": LIMITS.format(10064, 10064)}, OK, "10,064", "at most 10,000 conn"),
-        (connections.files, {"proc/self/limits": LIMITS.format("unlimited", "unlimited")}, OK, "unlimited", "any numb"),
-        (connections.files, {}, UNKNOWN, "not available", "connections"),
+        (network.files, {"proc/self/limits": LIMITS.format(1024, 524288)}, OK, "raised to 524,288", "524,224 conn"),
+        (network.files, {"proc/self/limits": LIMITS.format(1024, 1024)}, LOW, "1,024", "at most 960 connections"),
+        (network.files, {"proc/self/limits": LIMITS.format(10063, 10063)}, LOW, "10,063", "at most 9,999 conn"),
+        (network.files, {"proc/self/limits": LIMITS.format(10064, 10064)}, OK, "10,064", "at most 10,000 conn"),
+        (network.files, {"proc/self/limits": LIMITS.format("unlimited", "unlimited")}, OK, "unlimited", "any numb"),
+        (network.files, {}, UNKNOWN, "not available", "connections"),
         (
-            connections.ports,
+            network.ports,
             {"proc/sys/net/ipv4/ip_local_port_range": "32768\t60999\n"},
             OK,
             "32768 to 60999",
             "25,408",
         ),
         (
-            connections.ports,
+            network.ports,
             {"proc/sys/net/ipv4/ip_local_port_range": "40000\t49999\n"},
             LOW,
             "40000 to 49999",
             "9,000",
         ),
-        (connections.ports, {}, UNKNOWN, "not available", "one server"),
-        (connections.time_wait, {"proc/sys/net/ipv4/tcp_tw_reuse": "0\n"}, LOW, "not reused", "new ones per second"),
-        (connections.time_wait, {"proc/sys/net/ipv4/tcp_tw_reuse": "1\n"}, OK, "reused", "do not block their ports"),
+        (network.ports, {}, UNKNOWN, "not available", "one server"),
+        (network.time_wait, {"proc/sys/net/ipv4/tcp_tw_reuse": "0\n"}, LOW, "not reused", "new ones per second"),
+        (network.time_wait, {"proc/sys/net/ipv4/tcp_tw_reuse": "1\n"}, OK, "reused", "do not block their ports"),
         (
-            connections.time_wait,
+            network.time_wait,
             {"proc/sys/net/ipv4/tcp_tw_reuse": "2\n"},
             OK,
             "only on loopback",
             "new ones per second",
         ),
-        (connections.time_wait, {}, UNKNOWN, "not available", ""),
-        (connections.accept_queue, {"proc/sys/net/core/somaxconn": "4096\n"}, OK, "4,096", "server on this machine"),
-        (connections.accept_queue, {"proc/sys/net/core/somaxconn": "128\n"}, LOW, "128", "server on this machine"),
-        (connections.accept_queue, {}, UNKNOWN, "not available", "server on this machine"),
-        (connections.syn_backlog, {"proc/sys/net/ipv4/tcp_max_syn_backlog": "2048\n"}, OK, "2,048", "on this machine"),
-        (connections.syn_backlog, {"proc/sys/net/ipv4/tcp_max_syn_backlog": "256\n"}, LOW, "256", "on this machine"),
-        (connections.syn_backlog, {}, UNKNOWN, "not available", "server on this machine"),
+        (network.time_wait, {}, UNKNOWN, "not available", ""),
+        (network.accept_queue, {"proc/sys/net/core/somaxconn": "4096\n"}, OK, "4,096", "server on this machine"),
+        (network.accept_queue, {"proc/sys/net/core/somaxconn": "128\n"}, LOW, "128", "server on this machine"),
+        (network.accept_queue, {}, UNKNOWN, "not available", "server on this machine"),
+        (network.syn_backlog, {"proc/sys/net/ipv4/tcp_max_syn_backlog": "2048\n"}, OK, "2,048", "on this machine"),
+        (network.syn_backlog, {"proc/sys/net/ipv4/tcp_max_syn_backlog": "256\n"}, LOW, "256", "on this machine"),
+        (network.syn_backlog, {}, UNKNOWN, "not available", "server on this machine"),
         (
-            processors.cores,
+            hardware.cores,
             {"proc/self/status": "Cpus_allowed_list:\t0-2,7\n", f"{CPU}/online": "0-7\n"},
             OK,
             "4 of 8",
             "and more for a server",
         ),
         (
-            processors.cores,
+            hardware.cores,
             {"proc/self/status": "Cpus_allowed_list:\t3\n", f"{CPU}/online": "0-7\n"},
             LOW,
             "1 of 8",
             "up to one core",
         ),
-        (processors.cores, {}, UNKNOWN, "not available", ""),
+        (hardware.cores, {}, UNKNOWN, "not available", ""),
         (
-            processors.governor,
+            hardware.governor,
             {f"{CPU}/cpu{i}/cpufreq/scaling_governor": "performance\n" for i in (0, 1)},
             OK,
             "perf",
             "",
         ),
         (
-            processors.governor,
+            hardware.governor,
             {
                 f"{CPU}/cpu0/cpufreq/scaling_governor": "performance\n",
                 f"{CPU}/cpu1/cpufreq/scaling_governor": "powersave\n",
@@ -108,12 +109,12 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             "performance, powersave",
             "low frequency",
         ),
-        (processors.governor, {}, UNKNOWN, "not available", "the host decides"),
-        (processors.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "max 100000\n"}, OK, "none", "all its cores"),
-        (processors.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "150000 100000\n"}, LOW, "1.5 cores", "paused"),
-        (processors.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "400000 100000\n"}, OK, "4 cores", "enough"),
+        (hardware.governor, {}, UNKNOWN, "not available", "the host decides"),
+        (hardware.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "max 100000\n"}, OK, "none", "all its cores"),
+        (hardware.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "150000 100000\n"}, LOW, "1.5 cores", "paused"),
+        (hardware.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "400000 100000\n"}, OK, "4 cores", "enough"),
         (
-            processors.quota,
+            hardware.quota,
             {
                 "proc/self/cgroup": V1,
                 f"{V1_CPU}/cpu.cfs_quota_us": "50000\n",
@@ -124,14 +125,14 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             "paused",
         ),
         (
-            processors.quota,
+            hardware.quota,
             {"proc/self/cgroup": V1, f"{V1_CPU}/cpu.cfs_quota_us": "-1\n", f"{V1_CPU}/cpu.cfs_period_us": "100000\n"},
             OK,
             "none",
             "",
         ),
         (
-            processors.quota,  # the least of all levels
+            hardware.quota,  # the least of all levels
             {
                 "proc/self/cgroup": V2,
                 f"{POD}/cpu.max": "400000 100000\n",
@@ -141,62 +142,62 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             "1 cores",
             "",
         ),
-        (processors.quota, {}, UNKNOWN, "not available", ""),
+        (hardware.quota, {}, UNKNOWN, "not available", ""),
         (
-            processors.throttled,
+            hardware.throttled,
             {"proc/self/cgroup": V2, f"{POD}/cpu.stat": "throttled_usec 0\n"},
             OK,
             "0.0 s",
             "no process",
         ),
         (
-            processors.throttled,
+            hardware.throttled,
             {"proc/self/cgroup": V2, f"{POD}/cpu.stat": "throttled_usec 1500000\n"},
             LOW,
             "1.5 s",
             "late",
         ),
         (
-            processors.throttled,
+            hardware.throttled,
             {"proc/self/cgroup": V1, f"{V1_CPU}/cpu.stat": "throttled_time 2500000000\n"},
             LOW,
             "2.5 s",
             "late",
         ),
         (
-            processors.throttled,
+            hardware.throttled,
             {"proc/self/cgroup": V2, f"{POD}/cpu.stat": "usage_usec 5\n"},
             UNKNOWN,
             "not available",
             "",
         ),
-        (processors.throttled, {}, UNKNOWN, "not available", ""),
-        (processors.clock, {f"{CLOCK}/current_clocksource": "tsc\n"}, OK, "tsc", "without a system call"),
-        (processors.clock, {f"{CLOCK}/current_clocksource": "kvm-clock\n"}, OK, "kvm-clock", "without a system call"),
+        (hardware.throttled, {}, UNKNOWN, "not available", ""),
+        (hardware.clock, {f"{CLOCK}/current_clocksource": "tsc\n"}, OK, "tsc", "without a system call"),
+        (hardware.clock, {f"{CLOCK}/current_clocksource": "kvm-clock\n"}, OK, "kvm-clock", "without a system call"),
         (
-            processors.clock,
+            hardware.clock,
             {f"{CLOCK}/current_clocksource": "hpet\n", f"{CLOCK}/available_clocksource": "tsc hpet acpi_pm\n"},
             LOW,
             "hpet",
             "by a system call",
         ),
-        (processors.clock, {}, UNKNOWN, "not available", ""),
+        (hardware.clock, {}, UNKNOWN, "not available", ""),
         (
-            memory.limit,
+            hardware.memory,
             {"proc/meminfo": "MemAvailable:   8388608 kB\n"},
             OK,
             "8.0 GiB available, no container limit",
             "",
         ),
         (
-            memory.limit,
+            hardware.memory,
             {"proc/meminfo": "MemAvailable:    524288 kB\n"},
             LOW,
             "0.5 GiB available, no container limit",
             "",
         ),
         (
-            memory.limit,
+            hardware.memory,
             {
                 "proc/meminfo": "MemAvailable:   8388608 kB\n",
                 "proc/self/cgroup": V2,
@@ -208,7 +209,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             "",
         ),
         (
-            memory.limit,
+            hardware.memory,
             {
                 "proc/meminfo": "MemAvailable:   8388608 kB\n",
                 "proc/self/cgroup": V1,
@@ -219,7 +220,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             "no container limit",
             "",
         ),
-        (memory.limit, {}, UNKNOWN, "not available", ""),
+        (hardware.memory, {}, UNKNOWN, "not available", ""),
         (software.mesh, {"proc/net/tcp": SOCKETS.format("0100007F:1F90", "0A")}, OK, "none", "nothing intercepts"),
         (software.mesh, {"proc/net/tcp": SOCKETS.format("00000000:3A99", "0A")}, LOW, "Istio's proxy", "every latency"),
         (software.mesh, {"proc/net/tcp6": SOCKETS.format("0" * 32 + ":102C", "0A")}, LOW, "Linkerd", "every latency"),
@@ -255,7 +256,7 @@ def busy(at_s: float, used_s: float, stolen_s: float = 0.0, own_s: float = 0.0) 
     ],
 )
 def test_cpu_use_of_others_excludes_our_own(after: CpuTimes, state: State, value: str) -> None:
-    found = processors.others(busy(10, 500), after)
+    found = hardware.others(busy(10, 500), after)
     assert (found.state, found.value) == (state, value)
 
 
@@ -267,7 +268,7 @@ def test_steal_time_is_a_share_of_all_cores(
     monkeypatch: pytest.MonkeyPatch, after: CpuTimes, state: State, value: str
 ) -> None:
     monkeypatch.setattr(machine.os, "cpu_count", lambda: 4)
-    found = processors.steal(busy(10, 500), after)
+    found = hardware.steal(busy(10, 500), after)
     assert found.state is state
     assert found.value.startswith(value)
 
@@ -305,7 +306,7 @@ def test_a_debug_build_is_no_build_to_measure_with(monkeypatch: pytest.MonkeyPat
 def test_every_limit_has_a_name_of_its_own_and_low_ones_a_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrival_times, "kernel_stamps", lambda: True)
+    monkeypatch.setattr(network, "kernel_stamps", lambda: True)
     found = doctor.examine(tmp_path)
     assert len({limit.name for limit in found}) == len(found) == 17
     told = {"arrival times", "used by others now", "stolen now", "compiled modules", "proxies"}  # which no folder tells
@@ -315,10 +316,10 @@ def test_every_limit_has_a_name_of_its_own_and_low_ones_a_remedy(
 def test_a_value_that_is_high_enough_is_not_shown_with_the_harm_of_a_low_one() -> None:
     good, bad = (judged("cores", holds, "2", good="plenty", bad="harm", remedy="buy") for holds in (True, False))
     assert (good.state, good.bounds, bad.state, bad.bounds) == (OK, "plenty", LOW, "harm")
-    assert list(screen.limits([good])) == ["ok  cores              2: plenty"]
+    assert list(doctor_command.limit_lines([good])) == ["ok  cores              2: plenty"]
 
 
 @pytest.mark.parametrize(("stamped", "state"), [(True, OK), (False, LOW)])
 def test_arrival_times_are_the_kernels_or_low(monkeypatch: pytest.MonkeyPatch, stamped: bool, state: State) -> None:
-    monkeypatch.setattr(arrival_times, "kernel_stamps", lambda: stamped)
-    assert arrival_times.limit().state is state
+    monkeypatch.setattr(network, "kernel_stamps", lambda: stamped)
+    assert network.arrival_times().state is state

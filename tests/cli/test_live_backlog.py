@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
-from loadgen.cli.live.backlog import MIN_HELD_S, LiveBacklog
+from loadgen.cli.live.history import MIN_HELD_S, LiveBacklog
 from loadgen.config.settings import RunSettings
 from loadgen.core.histogram import Histogram
 from loadgen.core.sketch import Sketch

@@ -3,7 +3,7 @@
 import pytest
 
 from loadgen.cli.live.history import History
-from loadgen.cli.live.pace import Pace
+from loadgen.cli.live.progress_line import Pace
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.progress import Progress
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.cli.live.over_time import ASCII_LEVELS, COLUMN_S, LEVELS, MAX_COLUMNS, OverTime, bars
+from loadgen.cli.live.history import ASCII_LEVELS, COLUMN_S, LEVELS, MAX_COLUMNS, OverTime, bars
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.progress import Progress
 from tests.helpers.live_text import sketch

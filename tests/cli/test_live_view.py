@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from loadgen.cli.live.pace import Pace
-from loadgen.cli.live.progress_line import describe
+from loadgen.cli.live.progress_line import Pace, describe
 from loadgen.cli.live.view import LineView
 from loadgen.metrics.progress import DONE, Progress
 from tests.helpers.live_text import SETTINGS, running

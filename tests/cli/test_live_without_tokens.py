@@ -2,8 +2,7 @@
 
 import pytest
 
-from loadgen.cli.live.pace import Pace
-from loadgen.cli.live.progress_line import describe
+from loadgen.cli.live.progress_line import Pace, describe
 from tests.helpers.live_text import SETTINGS, running, seen
 
 MOMENTS = [running(second / 4, streams=False) for second in range(1, 150)]

@@ -6,13 +6,21 @@ import io
 
 import pytest
 
-from loadgen.client import capture_file
-from loadgen.client.capture import LIMIT_BYTES, READ_BYTES, RESPONSE_BYTES, Capture, blanked, patterns
-from loadgen.client.capture_file import CapturedResponse, End
+from loadgen.client.capture import (
+    LIMIT_BYTES,
+    READ_BYTES,
+    RESPONSE_BYTES,
+    Capture,
+    CapturedResponse,
+    End,
+    blanked,
+    load,
+    patterns,
+)
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.errors import BadInput
-from loadgen.workload.endpoints.openai import CHAT
+from loadgen.workload.endpoints.generation import CHAT
 from loadgen.workload.target import Target
 from tests.helpers.run_facts import MS, START, at, planned
 
@@ -36,7 +44,7 @@ def capture(bounded):
 def written(capture, tmp_path):
     capture.start_ns = START
     capture.close()
-    return capture_file.load(str(tmp_path / "c.jsonl")).responses
+    return load(str(tmp_path / "c.jsonl")).responses
 
 
 def begun(capture, index=0, **sending):

@@ -7,7 +7,7 @@ import ssl
 
 import pytest
 
-from loadgen.client.connect_errors import CONNECTING, LOOKING_UP, SHAKING_HANDS, cannot_connect
+from loadgen.client.connector import CONNECTING, LOOKING_UP, TLS_HANDSHAKE, cannot_connect
 from loadgen.core.outcome import Outcome
 
 REFUSED, UNREACHABLE, FILES, PORTS = errno.ECONNREFUSED, errno.ENETUNREACH, errno.EMFILE, errno.EADDRNOTAVAIL
@@ -50,19 +50,19 @@ def several(*numbers: int) -> OSError:
         (os_error(errno.ETIMEDOUT), CONNECTING, Outcome.CONNECT_TIMEOUT, "no connection to a:1 in time"),
         (
             TimeoutError(),
-            SHAKING_HANDS,
+            TLS_HANDSHAKE,
             Outcome.CONNECT_TIMEOUT,
             "the TLS handshake took longer than --connect-timeout",
         ),
         (
             ConnectionResetError("connection closed inside the TLS handshake"),
-            SHAKING_HANDS,
+            TLS_HANDSHAKE,
             Outcome.REFUSED,
             "connection closed inside the TLS handshake",
         ),
         (
             ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number"),
-            SHAKING_HANDS,
+            TLS_HANDSHAKE,
             Outcome.TLS_ERROR,
             "no TLS with a:1 ([SSL: WRONG_VERSION_NUMBER] wrong version number; if the server has no TLS, write http://)",
         ),

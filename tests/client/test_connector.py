@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from loadgen.client import connector
-from loadgen.client.connect_errors import CannotConnect
-from loadgen.client.connector import Connector
+from loadgen.client.connector import CannotConnect, Connector
 from loadgen.core.outcome import Outcome
 from loadgen.util.source_address import SourceAddresses
 

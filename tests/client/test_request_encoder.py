@@ -4,7 +4,7 @@ import re
 
 from loadgen.client.request_encoder import RequestEncoder
 from loadgen.core.record import Record
-from loadgen.workload.endpoints.openai import CHAT
+from loadgen.workload.endpoints.generation import CHAT
 from loadgen.workload.target import Target
 
 URL, BODY = "http://server:8000/v1/chat/completions", b'{"a":1}'

@@ -7,7 +7,7 @@ from email.utils import formatdate
 import pytest
 
 from loadgen.client.retries import Retries, retry_after_s
-from loadgen.config.retry import Retry
+from loadgen.config.user_behavior import Retry
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.testing import virtual

@@ -1,7 +1,7 @@
 """The token of a session: the value of a response header, sent back with the later turns."""
 
 from loadgen.client.retries import next_attempt
-from loadgen.client.session_tokens import SessionTokens
+from loadgen.client.sessions import SessionTokens
 from loadgen.core.record import Record
 
 

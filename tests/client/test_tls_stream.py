@@ -6,12 +6,13 @@ import ssl
 import pytest
 import trustme
 
-from loadgen.client.tls_stream import TlsStream, client_context
+from loadgen.client.connector import TlsStream, client_context
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
 from loadgen.core.stamped_connection import Connection
-from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk, delta
+from loadgen.engines.sim.http1 import LAST_CHUNK, chunk
+from loadgen.testing.replies import STREAM, delta
 from tests.helpers.response_bytes import answer, streamed
 from tests.helpers.tls_session import TlsSession
 
@@ -68,17 +69,17 @@ def contexts(request: pytest.FixtureRequest, authority: trustme.CA) -> Contexts:
     return client, server
 
 
-async def shaken(contexts: Contexts, host: str = HOST) -> tuple[TlsStream, TlsSession, Wire]:
+async def with_tls(contexts: Contexts, host: str = HOST) -> tuple[TlsStream, TlsSession, Wire]:
     """Both ends of a session after the handshake."""
     wire, stream, server = Wire(), TlsStream(contexts[0], host), TlsSession(contexts[1])
-    shaking = asyncio.ensure_future(stream.shake_hands(wire))  # type: ignore[arg-type]
-    while not shaking.done():
+    handshake = asyncio.ensure_future(stream.do_handshake(wire))  # type: ignore[arg-type]
+    while not handshake.done():
         await asyncio.sleep(0)
         if reply := server.shake(b"".join(wire.written)):
             wire.written.clear()
             stream.data_received(reply)
         await asyncio.sleep(0)
-    await shaking
+    await handshake
     if rest := b"".join(wire.written):
         stream.data_received(server.shake(rest))
     wire.written.clear()
@@ -87,7 +88,7 @@ async def shaken(contexts: Contexts, host: str = HOST) -> tuple[TlsStream, TlsSe
 
 async def begun(contexts: Contexts) -> tuple[Connection, TlsSession, Record, Wire, Owner]:
     """A connection whose read loop can convert stamps, with a request that has got the head of its response."""
-    stream, server, wire = await shaken(contexts)
+    stream, server, wire = await with_tls(contexts)
     read_loop, owner = ReadLoop(), Owner()
     read_loop.kernel_clock.observe(1000, REAL + 1000, 1000)
     connection = Connection(owner, wire, read_loop, stream)
@@ -173,7 +174,7 @@ async def test_body_larger_than_a_record_is_whole(contexts: Contexts) -> None:
 
 
 async def test_request_larger_than_a_record_is_whole(contexts: Contexts) -> None:
-    stream, server, _ = await shaken(contexts)
+    stream, server, _ = await with_tls(contexts)
     request = b"r" * 300_000
     assert server.decrypt(stream.encrypt(request)) == request
 
@@ -188,7 +189,7 @@ async def test_end_of_the_session_comes_after_the_data_before_it(contexts: Conte
 
 
 async def test_end_of_the_session_ends_an_answer_without_a_length(contexts: Contexts) -> None:
-    stream, server, wire = await shaken(contexts)
+    stream, server, wire = await with_tls(contexts)
     connection = Connection(owner := Owner(), wire, ReadLoop(), stream)
     connection.send(b"request", record := Record())
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
@@ -209,14 +210,14 @@ async def test_end_of_an_idle_session_ends_its_connection(contexts: Contexts) ->
 
 
 async def test_bytes_that_are_no_tls_are_an_error(contexts: Contexts) -> None:
-    stream, server, _ = await shaken(contexts)
+    stream, server, _ = await with_tls(contexts)
     assert stream.decrypt(server.encrypt(b"x") + b"HTTP/1.1 200 OK\r\n\r\n") == b"x"
     assert stream.closed
     assert isinstance(stream.error, ssl.SSLError)
 
 
 async def test_record_that_was_changed_is_an_error(contexts: Contexts) -> None:
-    stream, server, _ = await shaken(contexts)
+    stream, server, _ = await with_tls(contexts)
     data = bytearray(server.encrypt(TOKEN))
     data[-1] ^= 1
     assert stream.decrypt(bytes(data)) == b""
@@ -226,16 +227,16 @@ async def test_record_that_was_changed_is_an_error(contexts: Contexts) -> None:
 
 async def test_certificate_of_another_host_is_refused(contexts: Contexts) -> None:
     with pytest.raises(ssl.SSLCertVerificationError, match="mismatch"):
-        await shaken(contexts, "other.test")
+        await with_tls(contexts, "other.test")
 
 
 async def test_certificate_of_an_unknown_authority_is_refused(contexts: Contexts) -> None:
     with pytest.raises(ssl.SSLCertVerificationError, match="issuer"):
-        await shaken((client_context(verify=True), contexts[1]))
+        await with_tls((client_context(verify=True), contexts[1]))
 
 
 async def test_any_certificate_will_do_where_none_is_verified(contexts: Contexts) -> None:
-    stream, server, _ = await shaken((client_context(verify=False), contexts[1]), "other.test")
+    stream, server, _ = await with_tls((client_context(verify=False), contexts[1]), "other.test")
     assert server.decrypt(stream.encrypt(b"x")) == b"x"
 
 
@@ -245,17 +246,17 @@ async def test_any_certificate_will_do_where_none_is_verified(contexts: Contexts
 )
 async def test_connection_that_ends_in_the_handshake_fails_it(error: Exception | None, said: str) -> None:
     stream = TlsStream(client_context(verify=False), HOST)
-    shaking = asyncio.ensure_future(stream.shake_hands(Wire()))  # type: ignore[arg-type]
+    handshake = asyncio.ensure_future(stream.do_handshake(Wire()))  # type: ignore[arg-type]
     await asyncio.sleep(0)
     stream.connection_lost(error)
     with pytest.raises(ConnectionResetError, match=said):
-        await shaking
+        await handshake
 
 
 async def test_server_without_tls_fails_the_handshake() -> None:
     stream, wire = TlsStream(client_context(verify=False), HOST), Wire()
-    shaking = asyncio.ensure_future(stream.shake_hands(wire))  # type: ignore[arg-type]
+    handshake = asyncio.ensure_future(stream.do_handshake(wire))  # type: ignore[arg-type]
     await asyncio.sleep(0)
     stream.data_received(b"HTTP/1.1 400 Bad Request\r\n\r\n")
     with pytest.raises(ssl.SSLError):
-        await shaking
+        await handshake

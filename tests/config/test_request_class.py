@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.config import class_text, serialize
+from loadgen.config import request_class, serialize
 from loadgen.config.request_class import RequestClass
 from loadgen.config.settings import RunSettings, public
 from loadgen.errors import BadInput
@@ -10,7 +10,7 @@ from loadgen.errors import BadInput
 
 def test_a_class_has_the_values_of_its_keys():
     text = "chat:share=1,priority=-2,model=small,random_input_len=1:5,random-output-len=7,slo=ttft_p99<1s,e2el_p50<=2s"
-    (one,) = RequestClass.each((text,))
+    (one,) = RequestClass.parse((text,))
     assert (one.name, one.share, one.priority, one.model) == ("chat", 1, -2, "small")
     assert one.changes == {
         "random_input_len": "1:5",
@@ -21,14 +21,14 @@ def test_a_class_has_the_values_of_its_keys():
 
 def test_values_may_have_commas_and_keys_several_values():
     text = 'a:headers=X-A=1,X-B=2,random_range_ratio={"input": 0.1, "output": 0.2},goodput=ttft:200,goodput=e2el:900'
-    (one,) = RequestClass.each((text,))
+    (one,) = RequestClass.parse((text,))
     assert one.header == ("X-A=1", "X-B=2")
     assert one.changes["random_range_ratio"] == '{"input": 0.1, "output": 0.2}'
     assert one.changes["goodput"] == ("ttft:200", "e2el:900")
 
 
 def test_classes_without_shares_have_equal_ones():
-    assert [one.share for one in RequestClass.each(("a:priority=1", "b:priority=2"))] == [0.5, 0.5]
+    assert [one.share for one in RequestClass.parse(("a:priority=1", "b:priority=2"))] == [0.5, 0.5]
 
 
 def test_rates_are_shares_of_their_sum_which_is_the_rate_of_the_run():
@@ -124,7 +124,7 @@ def test_other_flags_that_contradict_rates_of_classes_are_named(options, field):
 @pytest.mark.parametrize("classes", [{"a": 1}, {"a": {"model": "x, share=2"}}])
 def test_a_mapping_that_cannot_be_written_is_refused(classes):
     with pytest.raises(BadInput, match=r"^--class: a: "):
-        class_text.texts_of(classes)
+        request_class.class_texts(classes)
 
 
 @pytest.mark.parametrize(
@@ -162,5 +162,5 @@ def test_rates_that_cannot_be_used_name_what_has_set_them(changes, says):
 
 
 def test_times_of_a_class_have_units():
-    (one,) = RequestClass.each(("a:dataset=agentic,dataset_path=x,max_think_time=500ms",))
+    (one,) = RequestClass.parse(("a:dataset=agentic,dataset_path=x,max_think_time=500ms",))
     assert one.changes["max_think_time"] == 0.5

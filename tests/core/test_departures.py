@@ -6,8 +6,9 @@ from loadgen.core.dialect_scan import DialectScanner
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk, delta, event
-from loadgen.workload.endpoints.messages import MESSAGES
+from loadgen.engines.sim.http1 import LAST_CHUNK, chunk
+from loadgen.testing.replies import STREAM, delta, event
+from loadgen.workload.endpoints.generation import MESSAGES
 from tests.helpers.response_bytes import DONE, answer
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.core.delta import Delta
-from loadgen.core.dialect import Dialect
+from loadgen.core.dialect import Delta, Dialect
 from loadgen.core.dialect_scan import DialectScanner
 from loadgen.core.event_flags import CHOICE, CONTENT, EMPTY, FINISH, OTHER, REASONING, TOOL
 from loadgen.core.http1 import Response

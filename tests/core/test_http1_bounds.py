@@ -57,6 +57,7 @@ def test_bound_is_per_response_not_per_connection() -> None:
 
 
 @pytest.mark.parametrize("lines", [b"data: more\n", b"data:\n"], ids=["of text", "empty"])
+@pytest.mark.slow
 def test_event_of_endless_lines_fails(lines: bytes) -> None:
     response, record = begun()
     block = lines * (MIB // len(lines))

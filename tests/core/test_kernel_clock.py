@@ -1,6 +1,6 @@
 """The kernel clock: stamps on CLOCK_REALTIME become CLOCK_MONOTONIC, except around a step of CLOCK_REALTIME."""
 
-from loadgen.core.read_loop import KernelClock
+from loadgen.core.kernel_clock import KernelClock
 
 MS = 1_000_000
 AHEAD = 1_700_000_000 * 10**9  # CLOCK_REALTIME less CLOCK_MONOTONIC, ns

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.core.event_flags import SO_FAR
+from loadgen.core.event_flags import CUMULATIVE
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
@@ -38,7 +38,7 @@ def test_each_event_bears_the_tokens_that_it_counts_more() -> None:
     record = record_of(ANSWER)
     assert (record.outcome, record.events, record.finish_reason) == (Outcome.OK, 3, "length")
     assert (record.prompt_tokens, record.completion_tokens, record.cached_tokens) == (9, 3, 4)
-    assert all(one.says & SO_FAR for one in (events(record) or ())[:3])
+    assert all(one.says & CUMULATIVE for one in (events(record) or ())[:3])
 
 
 def test_an_event_may_bear_several_tokens() -> None:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from loadgen.core.histogram import DAY_NS, Histogram, coarse_lowest, coarse_row
 from loadgen.core.outcome import Outcome
-from loadgen.core.sketch import MAX_ERROR
-from loadgen.core.timeline import COLUMNS, ROWS
+from loadgen.core.sketch import COLUMNS, MAX_ERROR, ROWS
 from loadgen.report.result.timeline import Timeline
 from tests.helpers.run_facts import MS, S, answered, failed, measured, steady, unsent
 

@@ -3,8 +3,7 @@
 from dataclasses import asdict
 
 from loadgen.engines.sim.capacity import capacity_per_s
-from loadgen.engines.sim.deployment import GIB, StartFailed
-from loadgen.engines.sim.profiles import PROFILES, deployment
+from loadgen.engines.sim.deployment import GIB, PROFILES, StartFailed, deployment
 from loadgen.engines.sim.settings import SimSettings
 from tests.helpers.documents import between, table
 from tests.helpers.source import ROOT

@@ -7,8 +7,7 @@ import pytest
 import yaml
 
 from loadgen.engines.kinds import llamacpp, mindie, sglang, transformers_serve, trtllm, vllm
-from loadgen.engines.kinds.command_engine import CommandEngine
-from loadgen.engines.kinds.engine import Place
+from loadgen.engines.kinds.engine import CommandEngine, Place
 from loadgen.errors import BadInput
 from tests.helpers.engine_launch import FOLDER, MODEL, PLACE, launch, said
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.engines import Crash, EngineFailed
-from loadgen.engines.launch.crash_cause import DETERMINISTIC, complaint, diagnose, stripped
-from loadgen.engines.launch.log_file import MAX_LINE_CHARS, LogFile
+from loadgen.engines.launch.crash_cause import DETERMINISTIC, MAX_LINE_CHARS, LogFile, complaint, diagnose, stripped
 
 LOGS = Path(__file__).with_name("logs")
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from loadgen.engines.kinds import external, llamacpp, mindie, sglang, transformers_serve, trtllm, vllm
-from loadgen.engines.kinds.command_engine import CommandEngine
-from loadgen.engines.kinds.engine import Engine
+from loadgen.engines.kinds.engine import CommandEngine, Engine
 from loadgen.engines.kinds.knobs import KNOBS
 from loadgen.errors import BadInput
 from tests.helpers.engine_launch import PLACE, launch

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.engines import EngineFailed, Launcher, Server
-from loadgen.engines.launch import shared_memory
+from loadgen.engines.launch import shutdown
 from loadgen.engines.launch.processes import descendants
 from tests.helpers.fake_engine import Fake, litter_of
 
@@ -75,7 +75,7 @@ def test_compile_cache_of_pytorch_is_kept_between_starts(monkeypatch: pytest.Mon
 
 @pytest.fixture
 def segment() -> Iterator[Path]:
-    path = shared_memory.FOLDER / f"loadgen-test-{os.getpid()}"
+    path = shutdown.SHARED_MEMORY / f"loadgen-test-{os.getpid()}"
     path.write_bytes(bytes(4096))
     yield path
     path.unlink(missing_ok=True)
@@ -83,15 +83,15 @@ def segment() -> Iterator[Path]:
 
 def test_a_segment_that_somebody_maps_stays(segment: Path) -> None:
     with segment.open("r+b") as file, mmap.mmap(file.fileno(), 4096):
-        assert segment in shared_memory.segments([os.getpid()])
-        shared_memory.remove([segment], since=0)
+        assert segment in shutdown.shared_memory_segments([os.getpid()])
+        shutdown.remove_shared_memory([segment], since=0)
         assert segment.exists()
-    shared_memory.remove([segment], since=0)
+    shutdown.remove_shared_memory([segment], since=0)
     assert not segment.exists()
 
 
 def test_a_segment_that_was_there_before_stays(segment: Path) -> None:
-    shared_memory.remove([segment], since=segment.stat().st_ctime + 1)
+    shutdown.remove_shared_memory([segment], since=segment.stat().st_ctime + 1)
     assert segment.exists()
 
 

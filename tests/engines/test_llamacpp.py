@@ -12,9 +12,9 @@ import pytest
 from loadgen.engines import Launcher
 from loadgen.engines.kinds.engine import Launch
 from loadgen.engines.kinds.llamacpp import RUNNER, engine
-from loadgen.engines.launch.blocking_http import request
 from loadgen.engines.llamacpp_server import main, params, parser
 from loadgen.errors import BadInput
+from loadgen.util.http_client import request
 from tests.helpers.engine_launch import launch
 from tests.helpers.real_llamacpp import RAW, gguf, real
 

@@ -12,8 +12,7 @@ import pytest
 
 from loadgen.engines.kinds.engine import Launch, Place
 from loadgen.engines.kinds.mindie import engine
-from loadgen.engines.kinds.mindie_config import configure
-from loadgen.engines.kinds.mindie_flags import parse
+from loadgen.engines.kinds.mindie_config import configure, parse
 from loadgen.errors import BadInput
 from tests.helpers.source import ROOT
 

@@ -9,6 +9,7 @@ import pytest
 from loadgen.engines.sim.answers import Answer
 from loadgen.engines.sim.api_format import COMPLETION
 from loadgen.engines.sim.completion_request import CompletionRequest, parse_request
+from loadgen.engines.sim.connection import ServerConnection
 from loadgen.engines.sim.engine_core import EngineCore
 from loadgen.engines.sim.metrics import Metrics
 from loadgen.engines.sim.settings import SimSettings
@@ -16,21 +17,11 @@ from loadgen.engines.sim.settings import SimSettings
 SETTINGS = SimSettings(step_base_ms=1.0, prefill_us_per_token=0, decode_us_per_seq=0, frontend_ms=3.0)
 
 
-class Client:
-    """Nobody: answers report to the test instead."""
-
-    transport: asyncio.Transport
-    keep_alive = True
-
-    def answered(self) -> None:
-        """Unused."""
-
-
 class Timed(Answer):
     """An answer that notes when it is delivered, after doing what the test wants done then."""
 
     def __init__(self, question: CompletionRequest, deliver: Callable[[], None] = lambda: None) -> None:
-        super().__init__(Client(), question)
+        super().__init__(ServerConnection(), question)
         self.deliver, self.done, self.finished_ns = deliver, asyncio.Event(), 0
 
     def start(self) -> None:

@@ -7,11 +7,8 @@ from typing import Any
 import pytest
 
 from loadgen.engines.launch.crash_cause import diagnose
-from loadgen.engines.sim.deployment import GIB, Deployment, StartFailed
-from loadgen.engines.sim.faults import Faults, log_of
-from loadgen.engines.sim.flags import flag
-from loadgen.engines.sim.profiles import FORMATS, GPUS, KV_BYTES, MODELS, PROFILES
-from loadgen.engines.sim.settings import SimSettings
+from loadgen.engines.sim.deployment import FORMATS, GIB, GPUS, KV_BYTES, MODELS, PROFILES, Deployment, StartFailed
+from loadgen.engines.sim.settings import Faults, SimSettings, flag, log_of
 from loadgen.errors import BadInput
 from tests.engines.profile_table import BEGIN, DOCUMENT, END, written
 from tests.helpers.documents import found_between

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.engines.sim import http1
-from loadgen.engines.sim.http1 import HttpError, Request, RequestReader
+from loadgen.engines.sim.http1 import RequestError, RequestReader
 
 BYTES = (
     b"POST /a?q=1 HTTP/1.1\r\nHost: x\r\nCONTENT-LENGTH: 5\r\n\r\nab\r\n\n"
@@ -23,7 +23,7 @@ REQUESTS = [
 
 @given(st.lists(st.integers(0, len(BYTES)), max_size=8))
 def test_requests_are_the_same_wherever_the_bytes_are_cut(cuts: list[int]) -> None:
-    reader, found = RequestReader(Request), []
+    reader, found = RequestReader(), []
     for start, end in itertools.pairwise([0, *sorted(cuts), len(BYTES)]):
         reader.feed(BYTES[start:end])
         while (request := reader.next_request()) is not None:
@@ -47,16 +47,16 @@ def test_requests_are_the_same_wherever_the_bytes_are_cut(cuts: list[int]) -> No
     ],
 )
 def test_invalid_request_is_refused(data: bytes, status: int, field: str) -> None:
-    reader = RequestReader(Request)
+    reader = RequestReader()
     reader.feed(data)
-    with pytest.raises(HttpError) as refused:
+    with pytest.raises(RequestError) as refused:
         reader.next_request()
-    assert (refused.value.status, refused.value.field) == (status, field)
+    assert (refused.value.status, refused.value.param) == (status, field)
     assert http1.PHRASES[status]
 
 
 def test_buffered_bytes_are_limited() -> None:
-    reader = RequestReader(Request)
+    reader = RequestReader()
     reader.feed(bytes(http1.MAX_HEAD_BYTES + http1.MAX_BODY_BYTES))
-    with pytest.raises(HttpError):
+    with pytest.raises(RequestError):
         reader.feed(b"x")

@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from loadgen.engines.sim.noise import Noise
+from loadgen.engines.sim.engine_core import Noise
 
 
 def test_without_noise_every_factor_is_1() -> None:

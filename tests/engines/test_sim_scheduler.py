@@ -170,6 +170,7 @@ def test_limits_hold_and_each_token_comes_once_for_any_load(
 
 
 @pytest.mark.parametrize(("rate", "kept_up"), [(1000, True), (4000, False)])
+@pytest.mark.slow
 def test_default_deployment_sustains_1000_but_not_4000_rps(rate: int, kept_up: bool) -> None:
     settings = SimSettings()
     engine: Scheduler[Sequence] = Scheduler(settings.limits, settings.costs)

@@ -4,10 +4,8 @@ from typing import Any
 
 import pytest
 
-from loadgen.engines.sim.command_line import parser
-from loadgen.engines.sim.flags import given
 from loadgen.engines.sim.server import START_SEED, noise_seed
-from loadgen.engines.sim.settings import SimSettings
+from loadgen.engines.sim.settings import SimSettings, given, parser
 from loadgen.errors import BadInput
 
 

@@ -7,34 +7,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from loadgen.engines.sim import vocabulary
+from loadgen.engines.sim import tokenizer
 from loadgen.engines.sim.emit import count_tokens
 from loadgen.engines.sim.tokenizer import SimTokenizer
 
-REAL = Tokenizer.from_file(str(vocabulary.TOKENIZER))
+REAL = Tokenizer.from_file(str(tokenizer.TOKENIZER))
 OURS = SimTokenizer()
 NEAR_THE_RULES = st.text(alphabet="aZ09 5 \n\t.,<>é日\u0301\u00a0\u2028\x00\U0001f600", max_size=60)
 
 
 def test_the_file_is_what_its_generator_makes() -> None:
-    assert vocabulary.TOKENIZER.read_text() == vocabulary.text()
-    assert vocabulary.TOKENIZER.stat().st_size < 200_000
+    assert tokenizer.TOKENIZER.read_text() == tokenizer.text()
+    assert tokenizer.TOKENIZER.stat().st_size < 200_000
 
 
 def test_each_word_is_short_ascii_and_one_token() -> None:
-    words = vocabulary.words()
-    assert len(set(words)) == vocabulary.WORDS
+    words = tokenizer.words()
+    assert len(set(words)) == tokenizer.WORDS
     assert all(word.isascii() and word.isalpha() and 2 <= len(word) <= 14 for word in words)
     for form in (words, [" " + word for word in words]):
         encoded = REAL.encode_batch(form)
         assert all(len(each.ids) == 1 for each in encoded)
-        assert REAL.token_to_id(vocabulary.UNKNOWN) not in {each.ids[0] for each in encoded}
+        assert REAL.token_to_id(tokenizer.UNKNOWN) not in {each.ids[0] for each in encoded}
 
 
 def test_joined_words_are_as_many_tokens_and_decode_back() -> None:
-    text = " ".join(vocabulary.words())
+    text = " ".join(tokenizer.words())
     encoded = REAL.encode(text)
-    assert len(encoded.ids) == vocabulary.WORDS
+    assert len(encoded.ids) == tokenizer.WORDS
     assert REAL.decode(encoded.ids) == text
 
 
@@ -71,7 +71,7 @@ def test_counting_agrees_on_odd_texts(text: str) -> None:
 
 
 def test_answers_come_from_all_words_and_are_as_many_tokens() -> None:
-    assert OURS.words.count == vocabulary.WORDS
+    assert OURS.words.count == tokenizer.WORDS
     for tokens in (1, 2, 1000):
         assert len(REAL.encode(OURS.words.text(7, tokens)).ids) == tokens
 

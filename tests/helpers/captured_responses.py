@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from loadgen.client import capture_file
-from loadgen.client.capture_file import CapturedResponse, End
-from loadgen.core import sse_event
-from loadgen.core.delta import Delta
+from loadgen.client import capture
+from loadgen.client.capture import CapturedResponse, End
+from loadgen.core import reference_parser
+from loadgen.core.dialect import Delta
 from loadgen.core.dialect_scan import DialectScanner
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from loadgen.testing.replies import LAST_CHUNK
+from loadgen.engines.sim.http1 import LAST_CHUNK
 from loadgen.workload import endpoints
 from loadgen.workload.endpoints import Api
 from tests.helpers.response_bytes import chunked
@@ -93,7 +93,7 @@ def goldens() -> list[Golden]:
     found = []
     for path in sorted(FOLDER.glob("*.jsonl*")):
         name = path.name.partition(".")[0]
-        responses = capture_file.load(str(path)).responses
+        responses = capture.load(str(path)).responses
         beside = FOLDER / (name + FACTS)
         facts = json.loads(beside.read_text()) if beside.exists() else [{}] * len(responses)
         assert len(facts) == len(responses), f"{beside.name} has to have one object for each response"
@@ -138,7 +138,7 @@ def payloads(golden: Golden) -> list[bytes]:
 
 def parsed(golden: Golden) -> list[Delta]:
     """Every event as a JSON parser reads it."""
-    return [sse_event.parse(payload, golden.api.dialect) for payload in payloads(golden)]
+    return [reference_parser.parse(payload, golden.api.dialect) for payload in payloads(golden)]
 
 
 def usage(golden: Golden) -> tuple[int | None, int | None]:

@@ -5,12 +5,10 @@ from typing import Any
 import orjson
 from hypothesis import strategies as st
 
-from loadgen.core.delta import Delta
-from loadgen.core.dialect import Dialect
+from loadgen.core.dialect import Delta, Dialect
 from loadgen.core.event_flags import CHOICE, CONTENT, FINISH, REASONING, USAGE
 from loadgen.core.json_fields import count_of, object_of, word_of
-from loadgen.workload.endpoints.messages import MESSAGES
-from loadgen.workload.endpoints.responses import RESPONSES
+from loadgen.workload.endpoints.generation import MESSAGES, RESPONSES
 from tests.helpers.response_grammar import Chunks, counts, junk, texts
 
 

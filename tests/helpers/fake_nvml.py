@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from loadgen.util import gpus
+from loadgen.util import accelerators
 
 GIB = 1 << 30
 
@@ -62,5 +62,5 @@ class Fake(SimpleNamespace):
 
 def install(patch: pytest.MonkeyPatch, module: Fake | None) -> Fake | None:
     """Let the package be `module` while `patch` lasts; None: it is not installed."""
-    patch.setitem(sys.modules, gpus.PACKAGE, module)
+    patch.setitem(sys.modules, accelerators.PACKAGE, module)
     return module

@@ -12,7 +12,7 @@ from loadgen.core.record import Record
 from loadgen.testing.faulty import HEADER
 from loadgen.util.clock import now_ns
 from loadgen.workload.endpoints.api import Api
-from loadgen.workload.endpoints.openai import CHAT
+from loadgen.workload.endpoints.generation import CHAT
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import orjson
 
+from loadgen.engines.sim.http1 import whole
 from loadgen.testing import replies
-from loadgen.testing.replies import whole
 from tests.helpers.command_line import SHORT, TOKENIZER, environment
 from tests.helpers.response_bytes import answer, delta, event, streamed
 from tests.helpers.scripted_server import Script, read_request, serving

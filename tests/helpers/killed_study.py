@@ -23,7 +23,7 @@ from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.lab.study.report import findings_text as told
 from loadgen.lab.study.spec.study_file import StudyFile, read
 from loadgen.report import to_json
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util.files import write_atomic
 from tests.helpers.study_files import as_yaml
 from tests.helpers.study_walks import trial
 

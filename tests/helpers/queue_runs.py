@@ -5,8 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from loadgen.analysis.compare.latency_values import LatencyValues
-from loadgen.analysis.compare.run_requests import EndedRequests, RunRequests
+from loadgen.analysis.compare.run_requests import EndedRequests, LatencyValues, RunRequests
 from loadgen.core.histogram import Histogram
 from loadgen.util.arrays import Floats
 

@@ -15,6 +15,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
+from loadgen.engines.sim.http1 import LAST_CHUNK, chunk
 from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.records.header import RunHeader, provenance
@@ -23,8 +24,8 @@ from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.metrics.snapshot import ROW_COLUMNS, Details, Snapshot
 from loadgen.report.result import RunResult
-from loadgen.testing.replies import LAST_CHUNK, chunk, delta, event, usage
 from loadgen.testing.replies import STREAM as CHUNKED
+from loadgen.testing.replies import delta, event, usage
 from loadgen.workload.arrivals import Schedule
 
 MS = 1_000_000

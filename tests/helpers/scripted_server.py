@@ -9,9 +9,8 @@ import contextlib
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-from loadgen.engines.sim.http1 import RequestReader
-from loadgen.testing.replies import models, whole
-from loadgen.testing.request import Request
+from loadgen.engines.sim.http1 import Request, RequestReader, whole
+from loadgen.testing.replies import models
 from tests.helpers.response_bytes import answer, streamed
 
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -21,7 +20,7 @@ GOOD = streamed(answer("Hello", " world"))
 
 async def read_request(reader: asyncio.StreamReader) -> Request | None:
     """One request; None at the end of the connection. Nothing is sent ahead here: what follows it would be lost."""
-    requests = RequestReader(Request)
+    requests = RequestReader()
     try:
         while (request := requests.next_request()) is None:
             if not (data := await reader.read(READ_BYTES)):

@@ -6,8 +6,7 @@ from typing import Any
 
 import orjson
 
-from loadgen.testing.replies import error_body, whole
-from loadgen.testing.request import Request
+from loadgen.engines.sim.http1 import Request, error_body, whole
 from tests.helpers.response_bytes import DONE, answer, event, streamed
 from tests.helpers.scripted_server import chatting, serving
 

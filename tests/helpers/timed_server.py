@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from loadgen.core.record import Record
-from loadgen.testing.faults.framing import GZIP
-from loadgen.testing.good_answer import GoodAnswer
-from loadgen.testing.replies import DONE, LAST_CHUNK, STREAM, chunk, models, whole
-from loadgen.testing.request import Request
+from loadgen.engines.sim.http1 import LAST_CHUNK, Request, chunk, whole
+from loadgen.testing.faults.responses import GZIP
+from loadgen.testing.replies import DONE, STREAM, GoodAnswer, models
 from loadgen.testing.truth import Int64s
 from loadgen.util.clock import now_ns
 from tests.helpers.scripted_server import read_request, serving

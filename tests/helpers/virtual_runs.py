@@ -25,7 +25,7 @@ from loadgen.util.clock import Clock
 from loadgen.util.partition import Partition
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
-from loadgen.workload.endpoints.openai import CHAT
+from loadgen.workload.endpoints.generation import CHAT
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
 from tests.helpers import run_facts

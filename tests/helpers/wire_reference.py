@@ -1,8 +1,8 @@
 """What a response says, in plain Python: what the compiled wire must agree with, byte for byte.
 
-Written from RFC 9112 (framing), the event stream format of the WHATWG HTML standard, `loadgen.core.sse_event` (one
-event) and the definitions of the outcomes; never from the compiled code. It reads a whole response at once, each fact
-with the offset of the wire's byte that settled it, so that stamps can be foretold for any slicing.
+Written from RFC 9112 (framing), the event stream format of the WHATWG HTML standard, `loadgen.core.reference_parser`
+(one event) and the definitions of the outcomes; never from the compiled code. It reads a whole response at once, each
+fact with the offset of the wire's byte that settled it, so that stamps can be foretold for any slicing.
 
 Where the standards leave a choice: a tab separates the parts of a status line as a space does; a lone LF is no line
 line end as CR LF is; a list of lengths is refused; an interim response is passed over; a last
@@ -13,9 +13,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from loadgen.core import event_flags, sse_event
-from loadgen.core.delta import Delta
-from loadgen.core.dialect import Dialect
+from loadgen.core import event_flags, reference_parser
+from loadgen.core.dialect import Delta, Dialect
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import BY_EVENTS, BY_IDS, BY_USAGE
 
@@ -233,7 +232,7 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
     if not headers.streamed and start and start not in b"deir:":
         if body.whole is not None:
             try:
-                error = sse_event.parse(bytes(body.data)).error
+                error = reference_parser.parse(bytes(body.data)).error
             except ValueError:
                 error = None
             facts.keep_alive = False
@@ -247,7 +246,7 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
             facts.stream.append((event_flags.DONE, at))
             continue
         try:
-            delta = sse_event.parse(payload.decode("utf-8", "replace").encode(), facts.dialect)
+            delta = reference_parser.parse(payload.decode("utf-8", "replace").encode(), facts.dialect)
         except ValueError:
             facts.ended(Outcome.TRUNCATED if cut else Outcome.PROTOCOL_ERROR, at)
         else:
@@ -257,7 +256,7 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
             facts.keep_alive = False
             return
         kinds = delta.kinds
-        if delta.says & event_flags.SO_FAR and 0 <= delta.completion_tokens <= sum(facts.tokens):
+        if delta.says & event_flags.CUMULATIVE and 0 <= delta.completion_tokens <= sum(facts.tokens):
             kinds = 0  # the text so far again, without a token more
         facts.stream.append((kinds | delta.says, at))
         if kinds:

@@ -11,7 +11,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.lab.tools.prompt_rules import random_text
 from loadgen.lab.tools.prompt_rules.random_text import Guidellm05Random
-from loadgen.util import plugins
+from loadgen.util import packages
 from loadgen.workload import datasets
 from loadgen.workload.datasets import rules
 from loadgen.workload.target import Target
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration  # most of its time goes to tokenizers
 
 SIMULATOR = ROOT / "engines" / "sim" / "tokenizer.json"
 
-RULES = [tuple(entry.name.split("/")) for entry in plugins.installed(rules.GROUP)]
+RULES = [tuple(entry.name.split(".", 1)) for entry in packages.installed(rules.GROUP)]
 
 
 def prompts(count, **changes):

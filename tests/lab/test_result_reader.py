@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from loadgen.analysis.compare import as_json, compare, condition
+from loadgen.analysis.compare import as_json, compare, judged_comparison
 from loadgen.analysis.compare.comparison import Comparison
-from loadgen.analysis.compare.confidence_interval import Basis
-from loadgen.analysis.compare.meaning import Meaning
-from loadgen.analysis.compare.noise_file import NoiseFile
-from loadgen.analysis.compare.row import Row
+from loadgen.analysis.compare.confidence_interval import Basis, NoiseFile
+from loadgen.analysis.compare.metrics import Meaning
+from loadgen.analysis.compare.pair import Row
 from loadgen.analysis.compare.side import Side
 from loadgen.cli.main import dispatch
 from loadgen.config.settings import RunSettings
@@ -127,7 +126,7 @@ def test_what_the_file_is_stands_before_its_numbers(tmp_path: Path) -> None:
 
 def test_conditions_are_judged_against_it(tmp_path: Path) -> None:
     comparison = against(RUST, saved(tmp_path / "own.json", ttft=60.0), anyway=True)
-    judged = condition.judge(comparison, condition.parse(["ttft_p99>+5%", "request_throughput<-90%"]))
+    judged = judged_comparison.judge(comparison, judged_comparison.parse(["ttft_p99>+5%", "request_throughput<-90%"]))
     assert [each.failed for each in judged] == [True, False]
 
 

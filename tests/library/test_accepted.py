@@ -8,7 +8,7 @@ import pytest
 
 import loadgen
 from loadgen import BadInput, RunSettings
-from loadgen.config.python_names import python_names
+from loadgen.config.run_fields import python_names
 from loadgen.config.settings import COMMAND_ALONE
 from loadgen.library.accepted import accepted, accepted_for_series
 

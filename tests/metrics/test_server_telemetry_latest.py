@@ -3,7 +3,7 @@
 import orjson
 
 from loadgen.metrics.server.telemetry import FILE_NAME, LatestServerMetrics
-from loadgen.util.tail import TailReader
+from loadgen.util.files import TailReader
 from tests.helpers.server_scrapes import scrape
 
 OTHER = "http://127.0.0.1:8001/metrics"

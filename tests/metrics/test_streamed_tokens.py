@@ -12,10 +12,11 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import SendHook
+from loadgen.engines.sim.http1 import LAST_CHUNK, chunk
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.snapshot import SampledAnswer
 from loadgen.metrics.streamed_tokens import MAX_ANSWERS, Comparison, Sample, differ, sampled, with_sampled_tpot
-from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk, delta, usage
+from loadgen.testing.replies import STREAM, delta, usage
 from loadgen.util.clock import now_ns
 from loadgen.workload.due_times import Stripe
 from tests.helpers.run_facts import MS, answered, failed, measured, per_event

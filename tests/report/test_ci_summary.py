@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.config.settings import RunSettings
-from loadgen.report import ci_summary, junit
+from loadgen.report import ci_summary, gate
 from tests.helpers import saved_json
 from tests.helpers.saved_results import INVALID, SUSPECT, ran, sweep
 
@@ -67,7 +67,7 @@ def test_the_suite_of_a_run_has_a_case_for_each_demand(checks, errors, failures)
     assert (met.count(None), met.count(False)) == (errors, failures)
     assert (suite.command, suite.name, suite.timestamp) == ("run", "org/tiny: 10 requests/s", "2025-01-02T03:04:05")
     assert suite.properties.keys() == {"model", "target", "label", "summary"}
-    assert 'name="tpot_mean&lt;50ms"' in junit.xml([suite])
+    assert 'name="tpot_mean&lt;50ms"' in gate.junit_xml([suite])
 
 
 def test_the_suite_leaves_out_what_is_not_known() -> None:

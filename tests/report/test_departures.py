@@ -10,7 +10,7 @@ from loadgen.core.record import Record
 from loadgen.metrics.server.names import OF_LAST_STEP
 from loadgen.metrics.server.series import FIRST, LAST
 from loadgen.metrics.server.telemetry import Telemetry
-from loadgen.report import server_lines
+from loadgen.report.sections import server
 from tests.helpers import saved_json
 from tests.helpers.console_lines import unwrapped
 from tests.helpers.run_facts import answered, at, failed, result, run_data
@@ -75,7 +75,7 @@ def test_they_are_counted_apart() -> None:
 def test_a_turn_that_was_not_sent_ended_nowhere() -> None:
     found = saved_json.result(result(RUN, LEAVING, telemetry=servers(requests=9)))
     assert found.server is not None
-    assert ("requests ended", "9", "9") in server_lines.table(found, found.server)
+    assert ("requests ended", "9", "9") in server.table(found, found.server)
 
 
 IDLE, BUSY = {"running": 0.0, "waiting": 0.0}, {"running": 1.0, "waiting": 1.0}

@@ -8,9 +8,9 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
-from loadgen.report import efficiency_lines
 from loadgen.report.result import RunResult
-from loadgen.report.result.efficiency import Efficiency, energy
+from loadgen.report.result.rates import Efficiency, energy
+from loadgen.report.sections import tokens
 from tests.helpers.run_facts import failed, run_data, steady
 
 
@@ -89,7 +89,7 @@ def test_a_run_without_an_answer_has_none_of_them() -> None:
 
 
 def lines(**settings: Any) -> list[str]:
-    return list(efficiency_lines.lines(RunResult.of(run_data(REQUESTS, RunSettings(**settings)), [])))
+    return list(tokens.efficiency(RunResult.of(run_data(REQUESTS, RunSettings(**settings)), [])))
 
 
 def test_the_console_shows_what_is_known() -> None:

@@ -13,7 +13,7 @@ from loadgen.config.output_check import check_writable, files_to_overwrite
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.report import ci_summary, load, to_json
-from loadgen.report.file_names import result_path
+from loadgen.report.files import result_path
 from tests.helpers import saved_json
 from tests.helpers.run_facts import MS, failed, measured, result, steady
 from tests.helpers.saved_json import render, save

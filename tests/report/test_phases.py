@@ -8,9 +8,9 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record
-from loadgen.report import group_tables
 from loadgen.report.result import RunResult
-from loadgen.report.result.phases import PhaseResult
+from loadgen.report.result.request_groups import PhaseResult
+from loadgen.report.sections import groups
 from loadgen.workload.arrivals import Schedule
 from tests.helpers.run_facts import failed, run_data, steady
 
@@ -86,7 +86,7 @@ def test_a_run_without_a_profile_has_no_phases() -> None:
 def shown(records: Sequence[Record], due: Sequence[float], **settings: Any) -> str:
     asked = RunSettings(rate_profile=QUIET_BURST_QUIET, **settings).implied()
     schedule = Schedule.of(np.array(due, dtype=np.int64) * 1_000_000, 30 * 10**9)
-    return "\n".join(group_tables.tables(RunResult.of(run_data(records, asked, schedule), [])))
+    return "\n".join(groups.tables(RunResult.of(run_data(records, asked, schedule), [])))
 
 
 def test_the_table_has_a_row_for_each_phase_and_tells_the_recovery() -> None:

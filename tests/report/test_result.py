@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from hdrh.histogram import HdrHistogram
 
 from loadgen.checks import Check
 from loadgen.config.output import parse_percentiles
@@ -330,6 +331,15 @@ def test_histograms_can_be_read_back_and_merged():
     snapshot = measured(RUN)
     kept = result(snapshot)["loadgen"]["histograms"]
     assert {name: Histogram.from_dict(data) for name, data in kept.items()} == snapshot.histograms
+
+
+def test_a_distribution_is_a_histogram_of_hdrhistogram():
+    snapshot = measured(RUN)
+    histogram = RunResult.from_dict(result(snapshot)).histogram("ttft_due")
+    assert isinstance(histogram, HdrHistogram)
+    assert histogram.get_total_count() == snapshot.histograms["ttft_due"].count
+    p99_ns = snapshot.histograms["ttft_due"].percentile(99)
+    assert histogram.get_value_at_percentile(99) == pytest.approx(p99_ns, rel=1e-3)
 
 
 def test_the_result_is_one_line_of_json_without_nan():

@@ -7,8 +7,8 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.report.html import Band, Chart, Curve, Dots, Heat, Limit, Linear, Log, Panel, Scatter
-from loadgen.report.run_page.time_columns import TimeColumns
-from loadgen.util.gpus import QUANTITIES
+from loadgen.report.run_page.over_time import TimeColumns
+from loadgen.util.accelerators import QUANTITIES
 from tests.helpers.run_page_parts import charts, curves, texts
 from tests.helpers.saved_results import big, ran
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from loadgen.report.html import Chart, Dots
 from loadgen.report.result.series import Series
-from loadgen.report.run_page.pareto import pareto_chart
+from loadgen.report.run_page.load_curve import pareto_chart
 from tests.helpers import saved_json
 from tests.helpers.run_facts import measured, result, steady
 

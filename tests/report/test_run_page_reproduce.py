@@ -6,7 +6,7 @@ import pytest
 
 from loadgen.cli.flags import parse
 from loadgen.config.settings import RunSettings, public
-from loadgen.report.run_page.reproduce import command
+from loadgen.report.run_page.run import command
 from tests.helpers.saved_json import html
 from tests.helpers.saved_results import ran
 

@@ -9,7 +9,7 @@ from loadgen.checks import Check, Verdict, examine
 from loadgen.config.settings import RunSettings
 from loadgen.report import to_json
 from loadgen.report.result import RunResult
-from loadgen.report.result.brief import RunBrief
+from loadgen.report.result.series import RunBrief
 from tests.helpers.run_facts import failed, run_data, steady
 
 RUN = [steady(n, due=n * 10, ttft=20 + n, n=5) for n in range(10)]

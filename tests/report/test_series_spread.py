@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from loadgen.report.result.series import Series
-from loadgen.report.series_spread import lines
+from loadgen.report.series_console import spread_lines
 from tests.helpers import run_facts, saved_json
 
 
@@ -16,7 +16,7 @@ def point(level: float, ttft_ms: float) -> dict[str, Any]:
 
 def spread(*points: dict[str, Any], load: str | None = "4 requests in flight") -> list[str]:
     data = saved_json.begun("sweep", "concurrency", None, "due") | {"points": list(points), "load": load}
-    return list(lines(Series.from_dict(data)))
+    return list(spread_lines(Series.from_dict(data)))
 
 
 def test_repeated_runs_have_their_mean_deviation_and_range() -> None:

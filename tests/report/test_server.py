@@ -7,7 +7,7 @@ import orjson
 
 from loadgen.metrics.server.series import FIRST, LAST, PromHistogram
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
-from loadgen.util.gpus import QUANTITIES
+from loadgen.util.accelerators import QUANTITIES
 from tests.helpers import saved_json
 from tests.helpers.console_lines import unwrapped
 from tests.helpers.run_facts import answered, result

@@ -8,9 +8,9 @@ import pytest
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.metrics.run_data import RunData
-from loadgen.report import group_tables
 from loadgen.report.result import RunResult
-from loadgen.report.result.sessions import SessionTimes, Turn
+from loadgen.report.result.request_groups import SessionTimes, Turn
+from loadgen.report.sections import groups
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.due_times import FOLLOWS
 from tests.helpers.run_facts import failed, run_data, steady
@@ -57,7 +57,7 @@ def test_turns_whose_users_left_have_a_column_of_their_own() -> None:
     run = run_of([steady(0, due=0), failed(1, Outcome.DISCONNECTED, due=100)], [0, FOLLOWS])
     first, second = Turn.each(run)
     assert [(turn.ok, turn.failed, turn.left) for turn in (first, second)] == [(1, 0, 0), (0, 0, 1)]
-    (head,) = (line for line in group_tables.tables(RunResult.of(run, [])) if line.startswith("turn "))
+    (head,) = (line for line in groups.tables(RunResult.of(run, [])) if line.startswith("turn "))
     assert head.split()[:5] == ["turn", "requests", "ok", "failed", "left"]
 
 
@@ -71,7 +71,7 @@ def test_turns_have_the_share_of_their_prompt_tokens_that_came_from_the_cache() 
     other, uncounted = with_cached(steady(2, due=50), 60, 200), steady(3, due=400)
     run = run_of([first, second, other, uncounted], [0, FOLLOWS, 50, FOLLOWS])
     assert [turn.cached_share for turn in Turn.each(run)] == [pytest.approx(60 / 300), pytest.approx(0.8)]
-    lines = list(group_tables.tables(RunResult.of(run, [])))
+    lines = list(groups.tables(RunResult.of(run, [])))
     assert [line.split()[:5] for line in lines[1:4]] == [
         ["turn", "requests", "ok", "failed", "cached"],
         ["1", "2", "2", "0", "20.0%"],
@@ -81,7 +81,7 @@ def test_turns_have_the_share_of_their_prompt_tokens_that_came_from_the_cache() 
 
 def test_turns_of_a_server_that_counts_no_cached_tokens_have_no_such_column() -> None:
     assert [turn.cached_share for turn in Turn.each(TWO_SESSIONS)] == [None] * 3
-    assert not any("cached" in line for line in group_tables.tables(RunResult.of(TWO_SESSIONS, [])))
+    assert not any("cached" in line for line in groups.tables(RunResult.of(TWO_SESSIONS, [])))
 
 
 def test_single_requests_are_no_sessions() -> None:
@@ -90,7 +90,7 @@ def test_single_requests_are_no_sessions() -> None:
 
 
 def test_the_console_has_a_row_for_each_turn_and_a_line_of_the_sessions() -> None:
-    lines = list(group_tables.tables(RunResult.of(TWO_SESSIONS, [])))
+    lines = list(groups.tables(RunResult.of(TWO_SESSIONS, [])))
     assert [line.split()[:4] for line in lines[2:5]] == [
         ["1", "2", "2", "0"],
         ["2", "2", "2", "0"],
@@ -101,4 +101,4 @@ def test_the_console_has_a_row_for_each_turn_and_a_line_of_the_sessions() -> Non
 
 def test_many_turns_are_cut_on_the_console() -> None:
     run = run_of([steady(i, due=100 * i) for i in range(25)], [0, *[FOLLOWS] * 24])
-    assert "and 5 more turns in the JSON (loadgen.turns)" in group_tables.tables(RunResult.of(run, []))
+    assert "and 5 more turns in the JSON (loadgen.turns)" in groups.tables(RunResult.of(run, []))

@@ -8,7 +8,7 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record
 from loadgen.report.result import RunResult
-from loadgen.report.result.steady_state import SteadyState
+from loadgen.report.result.rates import SteadyState
 from loadgen.workload.arrivals import Schedule
 from tests.helpers.run_facts import failed, result, run_data, steady
 from tests.helpers.saved_json import render

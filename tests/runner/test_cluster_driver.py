@@ -10,8 +10,8 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError, WorkerDied
-from loadgen.runner.cluster import driver
-from loadgen.runner.cluster.actor import Node
+from loadgen.runner import cluster_driver
+from loadgen.runner.cluster_node import Node
 from loadgen.runner.job import Job
 from loadgen.util.partition import Partition
 from loadgen.workload import request_store
@@ -78,10 +78,10 @@ class Actor:
 @pytest.fixture
 def remote(tmp_path, monkeypatch):
     """Makes the part of a node of two, whose actor gives these answers."""
-    monkeypatch.setattr(driver, "_ray", lambda module="ray": ERRORS)
+    monkeypatch.setattr(cluster_driver, "_ray", lambda module="ray": ERRORS)
 
     def made(*answers):
-        found = driver.NodeProxy(Actor(*answers), "10.0.0.3", 1)
+        found = cluster_driver.NodeProxy(Actor(*answers), "10.0.0.3", 1)
         settings = RunSettings(num_prompts=4)
         job = Job(heading(settings, Schedule.burst(4)), (), tmp_path, partition=Partition(1, 2))
         found.job = replace(job, records=tmp_path / "r.jsonl.part2")
@@ -126,7 +126,7 @@ async def test_a_file_that_cannot_be_written_is_refused_before_the_node_is_asked
 
 
 async def connected(address):
-    async with driver.open_nodes(RunSettings(ray=address, base_url=URL)):
+    async with cluster_driver.open_nodes(RunSettings(ray=address, base_url=URL)):
         pass
 
 
@@ -139,20 +139,20 @@ async def test_without_ray_the_command_that_installs_it_is_told(monkeypatch):
 @pytest.mark.parametrize("address", ["head", "head:", ":6379", "head:six"])
 def test_invalid_listen_address_is_refused(address):
     with pytest.raises(BadInput, match="is not an address; write HOST:PORT"):
-        driver._check_listens(address)
+        cluster_driver._check_listens(address)
 
 
 @pytest.mark.integration
 def test_a_cluster_that_is_not_there_is_refused_at_once():
     with pytest.raises(BadInput, match=r"no cluster at 127.0.0.1:1 \(Connection refused\)"):
-        driver._check_listens("127.0.0.1:1")
+        cluster_driver._check_listens("127.0.0.1:1")
 
 
 def test_the_first_machines_are_those_of_the_lowest_addresses(monkeypatch):
     addresses = ("head", "10.0.0.10", "fd00::1", "10.0.0.9", "9.0.0.1")
     found = [{"Alive": address != "9.0.0.1", "NodeManagerAddress": address} for address in addresses]
-    monkeypatch.setattr(driver, "_ray", lambda: SimpleNamespace(nodes=lambda: found))
-    chosen = driver._chosen(RunSettings(ray="auto"))
+    monkeypatch.setattr(cluster_driver, "_ray", lambda: SimpleNamespace(nodes=lambda: found))
+    chosen = cluster_driver._chosen(RunSettings(ray="auto"))
     assert [node["NodeManagerAddress"] for node in chosen] == ["10.0.0.9", "10.0.0.10", "fd00::1", "head"]
 
 
@@ -164,14 +164,14 @@ def test_the_first_machines_are_those_of_the_lowest_addresses(monkeypatch):
     ],
 )
 def test_a_node_without_the_same_loadgen_is_named(monkeypatch, versions, said):
-    monkeypatch.setattr(driver.importlib.metadata, "version", lambda name: "1.0")
+    monkeypatch.setattr(cluster_driver.importlib.metadata, "version", lambda name: "1.0")
     with pytest.raises(BadInput, match=said):
-        driver._check_versions(versions)
+        cluster_driver._check_versions(versions)
 
 
 def test_nodes_with_the_same_loadgen_are_taken(monkeypatch):
-    monkeypatch.setattr(driver.importlib.metadata, "version", lambda name: "1.0")
-    driver._check_versions({"a": "1.0", "b": "1.0"})
+    monkeypatch.setattr(cluster_driver.importlib.metadata, "version", lambda name: "1.0")
+    cluster_driver._check_versions({"a": "1.0", "b": "1.0"})
 
 
 @pytest.mark.parametrize(
@@ -185,14 +185,14 @@ def test_nodes_with_the_same_loadgen_are_taken(monkeypatch):
     ],
 )
 def test_each_node_has_as_many_workers(settings, cores, workers):
-    assert driver._workers(RunSettings(**settings), cores) == workers
+    assert cluster_driver._workers(RunSettings(**settings), cores) == workers
 
 
 def test_more_workers_than_may_be_in_flight_are_refused():
     with pytest.raises(
         BadInput, match=r"2 machines of 1 processes cannot share 1 requests in flight; use at most 1 in all"
     ):
-        driver._workers(RunSettings(workers="auto", max_concurrency=1), [64, 64])
+        cluster_driver._workers(RunSettings(workers="auto", max_concurrency=1), [64, 64])
 
 
 class Machine:
@@ -240,9 +240,9 @@ def source(prompt):
 @pytest.fixture
 def handing(tmp_path, monkeypatch):
     """Two machines, the group of them, and the folder of requests that they have been handed, three rows."""
-    monkeypatch.setattr(driver, "_ray", lambda module="ray": ERRORS)
-    monkeypatch.setattr(driver, "CHUNK_BYTES", 8)
-    monkeypatch.setattr(driver, "PROGRESS_S", 0)
+    monkeypatch.setattr(cluster_driver, "_ray", lambda module="ray": ERRORS)
+    monkeypatch.setattr(cluster_driver, "CHUNK_BYTES", 8)
+    monkeypatch.setattr(cluster_driver, "PROGRESS_S", 0)
     folder = tmp_path / "here"
     folder.mkdir()
     request_store.write(folder, made(0, 1, 2), source, dict, 3)
@@ -252,9 +252,10 @@ def handing(tmp_path, monkeypatch):
     (folder / "telemetry.jsonl").write_text("what a scraper has heard")
     machines = [Machine(tmp_path / name) for name in ("a", "b")]
     parts = [
-        driver.NodeProxy(machine, host, 1) for machine, host in zip(machines, ("10.0.0.2", "10.0.0.3"), strict=True)
+        cluster_driver.NodeProxy(machine, host, 1)
+        for machine, host in zip(machines, ("10.0.0.2", "10.0.0.3"), strict=True)
     ]
-    group = driver.NodeGroup(parts, 1)
+    group = cluster_driver.NodeGroup(parts, 1)
     request_store.write_schedule(folder, Schedule.burst(3))
 
     async def begin():

@@ -18,15 +18,14 @@ from loadgen.metrics.records.trailer import RunTrailer, WorkerReport
 from loadgen.metrics.run_data import Measurement
 from loadgen.metrics.server.series import ScrapeOrder, Source
 from loadgen.metrics.server.telemetry import FILE_NAME
-from loadgen.runner import crash_recovery, metrics_scraper
+from loadgen.runner import coordinator, run_result
 from loadgen.runner.coordinator import coordinate
-from loadgen.runner.group import Group
 from loadgen.runner.job import Job
-from loadgen.runner.participant import Proxy
+from loadgen.runner.participant import Group, Proxy
 from loadgen.util.partition import Partition
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
-from loadgen.workload.endpoints.openai import CHAT
+from loadgen.workload.endpoints.generation import CHAT
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
 from tests.helpers.run_facts import answered, heading
@@ -178,7 +177,7 @@ async def test_recovery_keeps_the_readable_records_of_a_worker(job: Job, tmp_pat
     with path.open("ab") as file:
         file.write(b"what is this?\n")
     died = WorkerDied("worker 2 of 2", "was killed by signal 9")
-    found = crash_recovery.recover_worker(replace(job, records=path, partition=Partition(1, 2)), 1, 5, died)
+    found = run_result.recover_worker(replace(job, records=path, partition=Partition(1, 2)), 1, 5, died)
     assert found.snapshot.outcomes == {"ok": 1}
     assert found.trailer.records_error == f"{path}: line 3 is not a line of a file of records"
     assert [worker.lost for worker in found.trailer.workers] == ["was killed by signal 9"]
@@ -193,7 +192,7 @@ async def test_loss_of_the_only_participant_is_an_error(job: Job) -> None:
 class FakeScraper:
     """Takes the place of the process that scrapes server metrics."""
 
-    def __init__(self, order: ScrapeOrder | None) -> None:
+    def __init__(self, order: ScrapeOrder | None, process: object) -> None:
         assert order
         self._path = order.folder / FILE_NAME
 
@@ -211,7 +210,7 @@ class FakeScraper:
 
 
 async def test_progress_has_the_latest_server_metrics(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics_scraper, "MetricsScraper", FakeScraper)
+    monkeypatch.setattr(coordinator, "MetricsScraper", FakeScraper)
     shown: list[Progress] = []
     participants = parts([])
     order = ScrapeOrder((Source(URL, TARGET.url),), job.folder)

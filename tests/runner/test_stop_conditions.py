@@ -9,7 +9,7 @@ from loadgen.core.histogram import Histogram
 from loadgen.core.sketch import MAX_ERROR, Sketch
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.trailer import StopEvent
-from loadgen.runner.stop_conditions import StopConditions
+from loadgen.runner.coordinator import StopConditions
 
 MS = 1_000_000
 

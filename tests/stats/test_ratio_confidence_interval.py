@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from loadgen.stats import student_t
+from loadgen.stats import distributions
 from loadgen.stats.block_bootstrap import block_length
 from loadgen.stats.ratio_confidence_interval import deciding_shares, mean_bounds, share_bounds
 from loadgen.util.arrays import Floats
@@ -40,7 +40,7 @@ class TestShareBounds:
     @pytest.mark.parametrize(("number", "n_eff"), [(3, 3), (5, 5), (10, 20), (30, 180)])
     def test_n_eff_without_a_miss_is_b_squared_by_5(self, number: int, n_eff: float) -> None:
         low, _ = share_bounds(np.ones(number * 40), np.ones(number * 40), 40, 0.95)
-        t = student_t.two_sided_quantile(0.1, number - 1)
+        t = distributions.student_two_sided_quantile(0.1, number - 1)
         assert low == pytest.approx(n_eff / (n_eff + t * t))
 
     def test_clusters_widen_the_interval(self) -> None:

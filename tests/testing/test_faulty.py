@@ -11,10 +11,9 @@ import pytest
 from loadgen.engines.sim.http1 import RequestReader
 from loadgen.errors import BadInput, Unreachable
 from loadgen.testing.faults import FAULTS, chosen
-from loadgen.testing.faults.shares import Shares
+from loadgen.testing.faults.fault import Shares
 from loadgen.testing.faulty import HEADER, MODEL, Faulty, serving
 from loadgen.testing.process import started
-from loadgen.testing.request import Request
 from loadgen.util import http_client
 
 BODY = {"model": MODEL, "messages": [{"role": "user", "content": "one two three"}], "max_completion_tokens": 5}
@@ -87,7 +86,7 @@ class TestAnswering:
         assert text.count('"content":" word') == 5
         assert "completion_tokens" not in text
         _, text = await post(faulty.url, stream_options={"include_usage": True})
-        assert '"usage":{"prompt_tokens":3,"completion_tokens":5}' in text
+        assert '"usage":{"prompt_tokens":3,"total_tokens":8,"completion_tokens":5}' in text
 
     @pytest.mark.integration
     async def test_completions_are_answered_as_such(self, faulty: Faulty) -> None:
@@ -115,7 +114,7 @@ class TestAnswering:
 
     def test_a_request_is_taken_when_it_is_whole_wherever_it_is_cut(self) -> None:
         wire = b"POST /a HTTP/1.1\r\nContent-Length: 3\r\nX-Fault: reset\r\n\r\nabc"
-        reader = RequestReader(Request)
+        reader = RequestReader()
         for byte in wire:
             assert reader.next_request() is None
             reader.feed(bytes([byte]))

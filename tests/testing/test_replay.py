@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from loadgen.client.capture_file import CapturedResponse, End, Recording
+from loadgen.client.capture import CapturedResponse, End, Recording
 from loadgen.core.read_loop import NEVER
+from loadgen.engines.sim import connection as server_connection
 from loadgen.engines.sim.http1 import RequestReader
-from loadgen.testing import replay, server_connection
+from loadgen.testing import replay
 from loadgen.testing.replay import Connection, Replay
-from loadgen.testing.request import Request
 from loadgen.util.clock import Clock
 
 MS = 1_000_000
@@ -93,7 +93,7 @@ def request(body=b"{}", request_id=b"", method=b"POST /v1/chat/completions"):
 
 
 def chosen_for(chooser, raw):
-    reader = RequestReader(Request)
+    reader = RequestReader()
     reader.feed(raw)
     return chooser.choose(reader.next_request()).index
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.engines.sim.emit import Outlet
+from loadgen.engines.sim.outlet import Outlet
 from loadgen.engines.sim.planned import BLANK_TIME, Planned, Ticker
 from loadgen.util.clock import now_ns
 from tests.helpers.socket_pair import Pair, on_both_loops

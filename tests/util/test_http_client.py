@@ -1,7 +1,9 @@
 """HTTP for probes: what comes back, and the errors for a server that cannot be reached or speaks no HTTP."""
 
 import asyncio
+import json
 import socket
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
@@ -57,7 +59,7 @@ async def test_a_redirect_is_not_followed() -> None:
     ("response", "problem"),
     [
         (b"", "closed the connection without a response"),
-        (b"SSH-2.0-OpenSSH\r\n", r"the response is not HTTP \(SSH-2\.0"),
+        (b"SSH-2.0-OpenSSH\r\n", r"the response is not HTTP \(.*SSH-2\.0-OpenSSH'\)$"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", "closed the connection within its response"),
     ],
 )
@@ -97,9 +99,9 @@ async def test_an_invalid_url_is_named() -> None:
         await http_client.get("http://h:99999/")
 
 
-async def test_an_invalid_header_is_refused_without_its_value() -> None:
-    with pytest.raises(Unreachable, match=r"^http://h/: invalid URL or header$"):
-        await http_client.get("http://h/", headers={"Authorization": "Bearer secret\n"})
+async def test_an_invalid_header_is_refused_without_its_value(silent: str) -> None:
+    with pytest.raises(Unreachable, match=rf"^{silent}: invalid URL or header$"):
+        await http_client.get(silent, headers={"Authorization": "Bearer secret\n"})
 
 
 async def test_cancelling_waits_for_nobody(silent: str) -> None:
@@ -117,3 +119,42 @@ async def test_cancelling_waits_for_nobody(silent: str) -> None:
 async def test_who_cannot_be_reached_is_named_with_the_systems_reason(address: str, reason: str) -> None:
     with pytest.raises(Unreachable, match=rf"/v1/models: no connection to {address} \(.*({reason})"):
         await http_client.get(f"http://{address}/v1/models")
+
+
+async def test_a_blocking_request_posts_json() -> None:
+    async with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]") as (url, asked):
+        reply = await asyncio.to_thread(http_client.request, f"{url}/a", {"b": 1})
+    assert (str(reply), reply.json()) == ("200 []", [])
+    assert asked[0].startswith(b"POST /a HTTP/1.1\r\n")
+    assert f"Content-Length: {len(json.dumps({'b': 1}, separators=(',', ':')))}\r\n".encode() in asked[0]
+
+
+@pytest.mark.parametrize(("post", "method"), [(False, b"GET"), (True, b"POST")])
+async def test_a_blocking_request_without_a_body_gets_or_posts(post: bool, method: bytes) -> None:
+    async with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") as (url, asked):
+        await asyncio.to_thread(http_client.request, url, post=post)
+    assert asked[0].startswith(method + b" / HTTP/1.1\r\n")
+    assert b"Content-Type" not in asked[0]
+
+
+def test_an_error_while_a_blocking_request_waits_ends_it(silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_client, "WAIT_S", 0.01)
+
+    def on_wait() -> None:
+        raise KeyError("stopped")
+
+    with pytest.raises(KeyError, match="stopped"):
+        http_client.request(silent, on_wait=on_wait)
+
+
+async def test_a_blocking_request_can_be_made_where_a_loop_runs() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+        threading.Thread(target=answer).start()
+        assert http_client.request(f"http://127.0.0.1:{server.getsockname()[1]}/").status == 204

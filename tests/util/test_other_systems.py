@@ -11,7 +11,7 @@ import pytest
 from loadgen.engines import Launcher
 from loadgen.engines.launch import supervisor_main
 from loadgen.errors import EngineError
-from loadgen.runner.cluster.actor import facts_by_value
+from loadgen.runner.cluster_node import facts_by_value
 from loadgen.util import machine
 from loadgen.workload.files import cache
 from tests.helpers.fake_engine import Fake

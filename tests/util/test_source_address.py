@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from loadgen.client.connect_errors import OUR_LIMITS
+from loadgen.client.connector import OUR_LIMITS
 from loadgen.errors import BadInput
 from loadgen.util import machine, source_address
 from loadgen.util.source_address import (

@@ -1,8 +1,11 @@
-"""Text in terminal columns: a wide character takes two, and cut text is marked."""
+"""Text for a terminal, and log messages on stderr."""
+
+import logging
+import sys
 
 import pytest
 
-from loadgen.util.terminal_text import display_width, fit_width, truncate, wrap
+from loadgen.util.terminal_text import ToStderr, display_width, fit_width, truncate, wrap
 
 WIDE = "中文字"
 
@@ -60,3 +63,13 @@ def test_a_text_is_wrapped_between_words_where_there_are_any(text: str, room: in
 def test_wrap_keeps_all_text(room: int) -> None:
     text = "a 中文字 of words, some-long ones 中"
     assert "".join(wrap(text, room)).replace(" ", "") == text.replace(" ", "")
+
+
+def test_a_log_goes_to_what_is_stderr_when_it_is_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handler = ToStderr()
+    handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+    monkeypatch.setattr(sys, "stderr", sys.stdout)  # as a view does that puts lines above itself
+    handler.emit(logging.LogRecord("loadgen", logging.WARNING, "", 0, "said \x1b[2J%s", ("twice",), None))
+    assert capsys.readouterr() == ("WARNING: said \\x1b[2Jtwice\n", "")

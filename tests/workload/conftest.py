@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from loadgen.workload.datasets.agentic.agent_file import AgentFile
+from loadgen.workload.datasets.agentic.agentic_dataset import AgentFile
 from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import real_tokenizers as packages
 from tests.helpers import trained_tokenizers as trained

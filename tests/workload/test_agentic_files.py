@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.errors import BadInput
-from loadgen.workload.datasets.agentic.agent_file import AgentFile
+from loadgen.workload.datasets.agentic.agentic_dataset import AgentFile
 from loadgen.workload.datasets.agentic.recorded_session import direct_predecessors
 from loadgen.workload.prompt import UNPLANNED
 from tests.helpers.recorded_agents import (

@@ -161,6 +161,7 @@ def test_count_last_request_ends_the_window_as_in_vllm():
         assert of(request_rate=20, num_prompts=100, burstiness=shape).due_ns[-1] == 5 * S
 
 
+@pytest.mark.slow
 def test_duration_poisson_count_variance_equals_mean():
     counts = [of(seed, request_rate=100, duration=1).count for seed in range(400)]
     assert np.mean(counts) == pytest.approx(100, abs=4 * 10 / math.sqrt(400))
@@ -168,6 +169,7 @@ def test_duration_poisson_count_variance_equals_mean():
 
 
 @pytest.mark.parametrize("shape", [0.01, 0.1, 4])
+@pytest.mark.slow
 def test_with_a_duration_the_rate_is_the_same_from_the_start(shape):
     """Bursts do not begin with the run: of shape 0.01 its first tenth would have 100 in place of 60."""
     runs = [of(seed, request_rate=10, duration=60, burstiness=shape).due_ns for seed in range(600)]
@@ -184,6 +186,7 @@ def test_a_poisson_schedule_is_that_of_earlier_versions(bound, sha256):
     assert of(request_rate=10, **bound).sha256.startswith(sha256)
 
 
+@pytest.mark.slow
 def test_duration_poisson_counts_are_poisson_dispersed():
     """Their variance is their mean; with a count the total is fixed, and those of half a run vary half as much."""
     timed = [of(seed, request_rate=100, duration=10).due_ns for seed in range(400)]

@@ -9,7 +9,7 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
-from loadgen.workload.datasets.conversation_lines import ConversationLines
+from loadgen.workload.datasets.sharegpt_file import ConversationLines
 from tests.helpers.command_line import TOKENIZER
 
 

@@ -3,10 +3,7 @@
 import pytest
 
 from loadgen.testing.endpoint_conformance import Case, EndpointOnPaper
-from loadgen.workload.endpoints.generate import GENERATE
-from loadgen.workload.endpoints.messages import MESSAGES
-from loadgen.workload.endpoints.openai import CHAT, COMPLETIONS
-from loadgen.workload.endpoints.responses import RESPONSES
+from loadgen.workload.endpoints.generation import CHAT, COMPLETIONS, GENERATE, MESSAGES, RESPONSES
 from tests.helpers.captured_responses import Golden, goldens
 from tests.helpers.dialect_events import ANSWERS, event
 from tests.helpers.response_bytes import DONE, answer, usage

@@ -13,9 +13,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import endpoints
 from loadgen.workload.endpoints.api import Api
-from loadgen.workload.endpoints.messages import MESSAGES
-from loadgen.workload.endpoints.openai import CHAT, COMPLETIONS
-from loadgen.workload.endpoints.responses import RESPONSES
+from loadgen.workload.endpoints.generation import CHAT, COMPLETIONS, MESSAGES, RESPONSES
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target, headers
 from tests.helpers.source import ROOT

@@ -7,10 +7,8 @@ from itertools import islice
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.workload.datasets.hub.hub_folder import HubFolder
-from loadgen.workload.datasets.hub.order import shuffled_by_buffer, shuffled_files
-from loadgen.workload.datasets.hub.record_file import records
-from loadgen.workload.datasets.hub.split import split_files
+from loadgen.workload.datasets.hub_folder import HubFolder, records, split_files
+from loadgen.workload.datasets.prompt_rows import shuffled_by_buffer, shuffled_files
 
 CONFIGS = """---
 configs:

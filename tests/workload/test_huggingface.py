@@ -8,7 +8,7 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
-from loadgen.workload.files import file_hash, hub
+from loadgen.workload.files import cache, hub
 from tests.workload.test_random_words import SIMULATOR
 
 CHAT = [{"role": "user", "content": "one two"}, {"role": "assistant", "content": "three four five"}]
@@ -88,7 +88,7 @@ class TestRows:
     def test_provenance_names_data_set_and_columns(self, copy, tmp_path):
         said = copy([{"prompt": "a", "answer": "b"}], disable_shuffle=False, seed_order=3).provenance()
         assert (said["file"], said["files"], said["seed_order"]) == (str(tmp_path), ["train.jsonl"], 3)
-        assert said["file_sha256"] == file_hash.sha256(tmp_path / "train.jsonl")
+        assert said["file_sha256"] == cache.file_sha256(tmp_path / "train.jsonl")
         assert said["columns"] == {"prompt": "prompt", "answer": "answer"}
 
 

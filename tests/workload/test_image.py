@@ -12,10 +12,9 @@ import pytest
 
 from loadgen.errors import BadInput
 from loadgen.workload import image
+from loadgen.workload.encoded_images import RandomImage, parse_format
 from loadgen.workload.image import estimated_bytes, images
-from loadgen.workload.prompt import Prompt
-from loadgen.workload.prompt_digest import PromptDigest
-from loadgen.workload.random_image import RandomImage, parse_format
+from loadgen.workload.prompt import Prompt, PromptDigest
 
 PNG = RandomImage(5, 7, "png", "random", 0, 3, 1)
 

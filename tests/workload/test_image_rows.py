@@ -9,8 +9,8 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
-from loadgen.workload.image_file import ImageFile, referred
-from loadgen.workload.prompt_digest import PromptDigest
+from loadgen.workload.encoded_images import ImageFile, referred
+from loadgen.workload.prompt import PromptDigest
 from loadgen.workload.target import Target
 from tests.helpers.source import ROOT
 

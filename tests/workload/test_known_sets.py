@@ -9,7 +9,7 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
-from loadgen.workload.datasets.hub.known_sets import KNOWN, known_name
+from loadgen.workload.datasets.hub_layouts import KNOWN, known_name
 from loadgen.workload.image import images
 from tests.helpers.hub_rows import ROWS, SPEC_BENCH, SPEED_BENCH
 from tests.workload.test_random_words import SIMULATOR

@@ -9,8 +9,8 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
-from loadgen.workload.datasets.image_shapes import ImageShapes
 from loadgen.workload.datasets.prompt_rows import line
+from loadgen.workload.datasets.random_images import ImageShapes
 from loadgen.workload.image import images
 from loadgen.workload.target import Target
 from tests.helpers.source import ROOT
@@ -77,12 +77,14 @@ def test_prompts_beyond_a_run_go_on_with_new_rows():
     assert [next(beyond).source for _ in range(3)] == [f"random-mm/0/{row}" for row in (5, 6, 7)]
 
 
+@pytest.mark.slow
 def test_numbers_of_images_are_uniform_in_their_range():
     counts = Counter(len(shapes(prompt)) for prompt in prompts(3000, images="0:2", random_input_len=1))
     assert set(counts) == {0, 1, 2}
     assert all(900 <= count <= 1100 for count in counts.values())
 
 
+@pytest.mark.slow
 def test_sizes_have_their_shares():
     drawn = Counter(shapes(p)[0] for p in prompts(3000, image_sizes="2x3:0.5, 4x5:1.5,6x7:0", random_input_len=1))
     assert set(drawn) == {(2, 3), (4, 5)}

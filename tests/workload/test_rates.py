@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from loadgen.config.load_profile import LoadProfile, Phase
 from loadgen.config.settings import RunSettings
 from loadgen.util.arrays import Floats
-from loadgen.workload.arrivals import Schedule
-from loadgen.workload.rates import ProfileRate
+from loadgen.workload.arrivals import ProfileRate, Schedule
 
 STEPS = 4_000  # of the integral that the tests compute themselves
 PHASES = st.one_of(
@@ -60,6 +59,7 @@ def test_evenly_spaced_arrivals_follow_the_phases_exactly() -> None:
 
 
 @pytest.mark.parametrize("profile", ["20@50s,20-200@100s,200@20s", "5~100/30s@180s"])
+@pytest.mark.slow
 def test_rescaled_arrivals_are_a_poisson_process(profile: str) -> None:
     """By a Kolmogorov-Smirnov test of the gaps on the scale of expected requests: at 1 %, over 20 seeds."""
     parsed = LoadProfile.parse(profile)
@@ -74,6 +74,7 @@ def test_rescaled_arrivals_are_a_poisson_process(profile: str) -> None:
     assert beyond <= 3
 
 
+@pytest.mark.slow
 def test_the_number_of_arrivals_is_that_of_the_integral() -> None:
     counts = [
         Schedule.from_settings(RunSettings(rate_profile="10-90@20s,90~10/4s@20s").implied(), seed).count

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
+from loadgen.workload.datasets import prompt_rows
 from loadgen.workload.datasets import prompt_rows as rows
-from loadgen.workload.datasets import row_file
-from loadgen.workload.datasets.row_file import REMEDY, RowFile
-from loadgen.workload.endpoints import openai as api
+from loadgen.workload.datasets.prompt_rows import REMEDY, RowFile
+from loadgen.workload.endpoints import generation as api
 from loadgen.workload.prompt import UNPLANNED, Prompt
 from loadgen.workload.target import Target
 from loadgen.workload.tokenizer.tokenizer import load
@@ -170,7 +170,7 @@ class TestFiles:
         assert (other.source, list(other.messages)) == ("csv/2", CHAT)
 
     def test_lines_are_found_across_the_chunks_that_are_looked_at(self, write, monkeypatch):
-        monkeypatch.setattr(row_file, "CHUNK", 7)
+        monkeypatch.setattr(prompt_rows, "CHUNK", 7)
         path = write('prompt\n"one\n""1"""\ntwo\n\n"thr""ee"\n', "csv")
         assert [RowFile(path, "csv")[number].text for number in range(3)] == ['one\n"1"', "two", 'thr"ee']
 

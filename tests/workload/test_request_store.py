@@ -10,8 +10,8 @@ from loadgen.errors import BadInput
 from loadgen.workload import request_store
 from loadgen.workload.datasets.overview import Overview
 from loadgen.workload.due_times import DRAWN, FOLLOWS
+from loadgen.workload.encoded_images import RandomImage
 from loadgen.workload.prompt import ANSWER, ANSWER_PLACEHOLDER, Prompt
-from loadgen.workload.random_image import RandomImage
 from loadgen.workload.request_store import BLOCK, BLOCK_CHARACTERS, Requests
 
 

@@ -11,8 +11,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
 from loadgen.workload.prefix_cache.salt import HEAD_TOKENS, Salt
-from loadgen.workload.prompt import ANSWER, Prompt
-from loadgen.workload.prompt_digest import PromptDigest
+from loadgen.workload.prompt import ANSWER, Prompt, PromptDigest
 from loadgen.workload.tokenizer import exact_text
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, load
 from tests.helpers import trained_tokenizers as trained

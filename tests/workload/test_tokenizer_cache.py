@@ -4,7 +4,7 @@ import pytest
 
 from loadgen.workload.chat_template.template import ChatTemplate
 from loadgen.workload.files import cache
-from loadgen.workload.tokenizer import exact_text, fact_cache
+from loadgen.workload.tokenizer import exact_text
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, load
 from tests.helpers import trained_tokenizers as trained
 
@@ -63,22 +63,22 @@ def test_a_fact_that_another_process_makes_is_waited_for(monkeypatch):
 
     def other_process_ends(seconds):
         made.append(seconds)
-        cache.write(fact_cache._entry("kind", "hash", []), b"7")
+        cache.write(cache._fact_entry("kind", "hash", []), b"7")
         other.__exit__(None, None, None)
 
     other = cache.locked("hash")
     other.__enter__()
     monkeypatch.setattr(cache.time, "sleep", other_process_ends)
-    assert fact_cache.get_or_make("kind", "hash", [], lambda: pytest.fail("it was made twice")) == 7
+    assert cache.get_or_make_fact("kind", "hash", [], lambda: pytest.fail("it was made twice")) == 7
     assert len(made) == 1
 
 
 def test_a_process_that_makes_facts_for_too_long_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(cache, "LOCKED_S", 0.0)
     with cache.locked("hash"):
-        assert fact_cache.get_or_make("kind", "hash", [], lambda: 7) == 7
+        assert cache.get_or_make_fact("kind", "hash", [], lambda: 7) == 7
 
 
 def test_facts_are_made_without_a_cache_folder(tmp_path):
     (tmp_path / "cache").write_text("no folder")
-    assert fact_cache.get_or_make("kind", "hash", [], lambda: 7) == 7
+    assert cache.get_or_make_fact("kind", "hash", [], lambda: 7) == 7

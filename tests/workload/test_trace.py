@@ -7,8 +7,8 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
-from loadgen.workload.datasets import block_texts
 from loadgen.workload.prompt import Timed
+from loadgen.workload.tokenizer import random_text
 from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import trained_tokenizers as trained
 from tests.helpers.source import ROOT
@@ -128,7 +128,7 @@ def test_a_prompt_that_ends_within_a_block_has_its_first_words(made):
 def test_blocks_that_are_no_longer_held_are_made_the_same_again(made, monkeypatch):
     dataset = made(mooncake((0, 1500, 1, [1, 2, 3]), (1, 1500, 1, [4, 5, 6]), (2, 1500, 1, [1, 2, 3])))
     expected = [prompt.text for prompt in dataset.prompts(3)]
-    monkeypatch.setattr(block_texts, "CACHED_TOKENS", 512)
+    monkeypatch.setattr(random_text, "CACHED_TOKENS", 512)
     assert [prompt.text for prompt in dataset.prompts(3)] == expected
     assert expected[0] == expected[2] != expected[1]
 

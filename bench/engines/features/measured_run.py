@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.engines.engines import Real
-from loadgen.client import capture_file
 from loadgen.engines import Server
-from loadgen.engines.launch.blocking_http import request
+from loadgen.util.http_client import request
 from tests.helpers.captured_responses import Golden, payloads
 from tests.helpers.command_line import loadgen
 
@@ -127,7 +126,7 @@ class TriedServer:
         return MeasuredRun(
             json.loads(done.stdout),
             sorted(lines, key=lambda line: int(line["index"])),
-            {answer.index: Golden("", answer, {}) for answer in capture_file.load(capture).responses},
+            {answer.index: Golden("", answer, {}) for answer in capture.load(capture).responses},
             {name: value - before.get(name, 0.0) for name, value in after.items()},
         )
 

@@ -1,10 +1,10 @@
 """Comparison of runs: what a candidate differs by from a baseline, and how sure that is."""
 
 from loadgen.analysis.compare.comparison import Comparison, compare
+from loadgen.analysis.compare.confidence_interval import NoiseFile
 from loadgen.analysis.compare.console import render
 from loadgen.analysis.compare.json_report import as_json
 from loadgen.analysis.compare.judged_comparison import JudgedComparison
-from loadgen.analysis.compare.noise_file import NoiseFile
 from loadgen.analysis.compare.page import page
 from loadgen.analysis.compare.side import Side
 

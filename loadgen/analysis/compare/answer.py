@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.confidence_interval import Basis
 from loadgen.analysis.compare.metrics import ERROR_RATE
-from loadgen.analysis.compare.row import Conclusion, Row
+from loadgen.analysis.compare.pair import Conclusion, Row
 from loadgen.analysis.compare.side import MIN_STARTS, Side
 from loadgen.analysis.compare.texts import (
     CONFIDENCE_TEXT,
@@ -34,7 +34,7 @@ def parts(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
     """List the parts of the line: the changes, the basis of their intervals, and caveats."""
     rows = _main_rows(candidate)
     colours = {COLOURS.get(row.conclusion, Colour.NONE) for row in rows}
-    colour = next((each for each in (Colour.RED, Colour.GREEN) if each in colours), Colour.NONE)
+    colour = next((severe for severe in (Colour.RED, Colour.GREEN) if severe in colours), Colour.NONE)
     yield f"{candidate.candidate.name}: {'; '.join(_changes(rows)) or 'no number in common'}", colour
     yield from _certainty(comparison, candidate)
     yield _verdicts(comparison.baseline, candidate.candidate)
@@ -49,31 +49,32 @@ def parts(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
 def _main_rows(candidate: CandidateRows) -> list[Row]:
     """Select one row for the throughput, the errors and each latency; a share that is 0 on both sides is no news."""
     rows = {row.metric.name: row for row in candidate.rows if row.change is not None}
-    found = [next((rows[name] for name in THROUGHPUTS if name in rows), None)]
+    main = [next((rows[name] for name in THROUGHPUTS if name in rows), None)]
     for latency in ANSWER_LATENCIES:
-        own = [rows[name] for each in STATISTICS if (name := f"{latency}_{each}") in rows]
-        found.append(next((row for row in own if row.interval is not None), own[0] if own else None))
+        names = [f"{latency}_{statistic}" for statistic in STATISTICS]
+        shown = [rows[name] for name in names if name in rows]
+        main.append(next((row for row in shown if row.interval is not None), shown[0] if shown else None))
     errors = rows.get(ERROR_RATE)
     if errors is not None and errors.change:
-        found.insert(0 if candidate.error_rates_differ else len(found), errors)
-    return [row for row in found if row is not None]
+        main.insert(0 if candidate.error_rates_differ else len(main), errors)
+    return [row for row in main if row is not None]
 
 
 def _changes(rows: Sequence[Row]) -> Iterator[str]:
     """Write the changes: first those that are significant, then those without an interval, then the others."""
     for word in SIGNIFICANT:
-        if own := [row for row in rows if row.conclusion is word]:
-            count = {1: "", 2: "both "}.get(len(own), "all ")
-            yield f"{_with_changes(own)}, {'which may be chance' if word is Conclusion.MAYBE else count + word}"
-    if own := [row for row in rows if row.conclusion is Conclusion.UNKNOWN]:
-        yield _with_changes(own)
+        if alike := [row for row in rows if row.conclusion is word]:
+            count = {1: "", 2: "both "}.get(len(alike), "all ")
+            yield f"{_with_changes(alike)}, {'which may be chance' if word is Conclusion.MAYBE else count + word}"
+    if alike := [row for row in rows if row.conclusion is Conclusion.UNKNOWN]:
+        yield _with_changes(alike)
     others = [row for row in rows if row.conclusion is Conclusion.NO_SIGNIFICANT_DIFFERENCE]
     same = [row for row in others if _reach(row) <= SAME_WITHIN]
     if same:
         yield f"{_enumeration(map(_name, same))} the same (within {percent(max(map(_reach, same)), 1)})"
-    if own := [row for row in others if row not in same]:
-        widest = max(own, key=_reach)
-        yield f"no clear change of {_enumeration(map(_name, own))} ({bounds(widest)})"
+    if alike := [row for row in others if row not in same]:
+        widest = max(alike, key=_reach)
+        yield f"no clear change of {_enumeration(map(_name, alike))} ({bounds(widest)})"
 
 
 def _with_changes(rows: Iterable[Row]) -> str:
@@ -81,10 +82,10 @@ def _with_changes(rows: Iterable[Row]) -> str:
 
 
 def _values(row: Row) -> str:
-    one, other = values(row) if row.metric.is_share else map(three_digits, (row.baseline, row.candidate))
-    if one == other:  # the change is smaller than the digits show
-        one, other = values(row)
-    return f"{one} to {other}{unit(row)}"
+    before, after = values(row) if row.metric.is_share else map(three_digits, (row.baseline, row.candidate))
+    if before == after:  # the change is smaller than the digits show
+        before, after = values(row)
+    return f"{before} to {after}{unit(row)}"
 
 
 def _enumeration(texts: Iterable[str]) -> str:
@@ -112,9 +113,9 @@ def _certainty(comparison: Comparison, candidate: CandidateRows) -> Iterator[Par
     bases = candidate.bases
     counts = sorted({len(side.starts) for side in (comparison.baseline, candidate.candidate)})
     if Basis.STARTS in bases:
-        each = " of each" if len(counts) == 1 else ""
+        of_each = " of each" if len(counts) == 1 else ""
         starts = start_word(comparison.baseline, candidate.candidate)
-        yield f"{_intervals(candidate)}, from {' and '.join(map(str, counts))} {starts}{each}", Colour.NONE
+        yield f"{_intervals(candidate)}, from {' and '.join(map(str, counts))} {starts}{of_each}", Colour.NONE
     elif Basis.NOISE in bases:
         yield f"{_intervals(candidate)}, from the noise of other starts", Colour.NONE
     elif Basis.WITHIN in bases:
@@ -129,10 +130,10 @@ def _verdicts(baseline: Side, candidate: Side) -> Part:
     sides = (baseline, candidate)
     worst = max((run.verdict for side in sides for run in side.starts), key=SEVERITY.index)
     partial = any(run.partial for side in sides for run in side.starts)
-    one, other = map(_verdict, sides)
-    text = f"{baseline.name} {one}, {candidate.name} {other}"
-    if one == other:
-        text = f"all {one}" if "(" not in one else f"both sides {one}"
+    verdict, other = map(_verdict, sides)
+    text = f"{baseline.name} {verdict}, {candidate.name} {other}"
+    if verdict == other:
+        text = f"all {verdict}" if "(" not in verdict else f"both sides {verdict}"
     failed = (name for side in sides for run in side.starts for name in run.failed_checks)
     reasons = first_of(list(dict.fromkeys(failed)), MAX_REASONS)
     return f"{text}: {reasons}" if reasons else text, Colour.RED if partial else VERDICT_COLOURS.get(worst, Colour.NONE)

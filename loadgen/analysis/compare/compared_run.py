@@ -1,13 +1,18 @@
-"""ComparedRun: what a comparison asks of a run, whichever tool has measured it."""
+"""ComparedRun: one run of a side, in the form in which a comparison reads it; `SavedRun` is one of loadgen."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from loadgen.analysis.compare.meaning import Meaning
-from loadgen.analysis.compare.metrics import Metric
+from loadgen.analysis.compare.metrics import Meaning, Metric
 from loadgen.analysis.compare.run_requests import RunRequests
-from loadgen.analysis.compare.workload import OWN, Difference, differences, workload_differences
+from loadgen.analysis.compare.workload import OWN, Difference, differences, environment, workload, workload_differences
+from loadgen.checks import prefix_cache
+from loadgen.metrics.snapshot import LATENCIES
+from loadgen.report import load_line
+from loadgen.report.result import RunResult
+from loadgen.report.result.fields import to_json_values
+from loadgen.runner import run_result
 
 # What tools say of the load, by vLLM's names.
 LOAD = ("model_id", "num_prompts", "request_rate", "max_concurrency")
@@ -18,40 +23,47 @@ class ComparedRun(ABC):
 
     Attributes:
         where: Its file, and the line in it if the file holds several; for messages.
+        tool: The tool that measured it.
         date: When it started, as the tool writes it; empty if it does not say.
+        verdict: VALID, SUSPECT or INVALID; empty if the tool has none.
         partial: Why it ended early; None if it did not.
+        simulated: Whether loadgen's simulator was measured.
         reasons: Why it is not VALID.
-        failed_checks: Those for which it is not.
-        error_rate: Of all requests; None if unknown.
+        failed_checks: The names of the checks for which it is not.
+        error_rate: The share of all requests that failed, 0 to 1; None if unknown.
+        cached_share: The share of the input that the server had cached before, 0 to 1; 0 if unknown.
         meaning: How it would be read by itself.
         workload: What must be the same in compared runs, by name; empty if it is unknown.
         load: What both tools say of the load, by name, for a comparison across tools.
         environment: What may differ, by name.
         records: The path of its records, if these were read.
         records_setting: The path of its records, if it wrote some.
+        has_own_server: Whether the server was started for it.
+        key: Identifies the run.
         warnings: What must be read before its numbers.
+        requests_missing: Why the values of its single requests cannot be read; empty if they can, or are in records.
     """
 
     where: str
     tool: str
     date: str
-    verdict = ""  # VALID, SUSPECT or INVALID; empty if the tool has none
+    verdict = ""
     partial: str | None = None
     simulated = False
     reasons: list[str]
     failed_checks: list[str]
     error_rate: float | None
-    cached_share = 0.0  # the share of the input that the server had cached before; 0 if unknown
+    cached_share = 0.0
     meaning: Meaning
     workload: Mapping[str, Any]
     load: Mapping[str, Any]
     environment: Mapping[str, Any]
     records: str | None = None
     records_setting: str | None = None
-    has_own_server = False  # whether the server was started for it
+    has_own_server = False
     key: tuple[object, ...]
     warnings: list[str]
-    requests_missing = ""  # why the values of its single requests cannot be read; empty if they can, or are in records
+    requests_missing = ""
 
     @property
     def unusable(self) -> str | None:
@@ -88,3 +100,58 @@ class ComparedRun(ABC):
     @abstractmethod
     def resolution(self, metric: Metric, meaning: Meaning) -> float:
         """Return the width of the range in which the true value of a metric lies, as a share of the value."""
+
+
+class SavedRun(ComparedRun):
+    """One run.
+
+    Args:
+        where: Path of the file, and the line in it if it holds several runs; for messages.
+        result: The result of the run, as its file has it.
+        records: Path of the file of its records, if that is what was read.
+
+    Raises:
+        BadInput: The result is incomplete.
+    """
+
+    tool = OWN
+
+    def __init__(self, where: str, result: dict[str, Any], records: str | None = None) -> None:
+        self.where, self.records = where, records
+        with run_result.whole(where):
+            self.result = run = RunResult.from_dict(result)
+            self.date, self.verdict, self.partial = run.numbers.date, str(run.verdict), run.partial
+            self.simulated, self.reasons = run.simulated, run.reasons()
+            self.failed_checks = [check.name for check in run.failed_checks]
+            self.meaning, self.warnings = Meaning(run.latency_from), []
+            self.has_own_server = "commands" in run.provenance.saved_engine
+            self.load = {name: getattr(run.numbers, name) for name in LOAD}
+            self.error_rate = run.error_rate
+            self.records_setting = run.provenance.settings.records
+            self.workload, self.environment = workload(run), environment(run)
+            self._histograms = {name: run.histograms.named(name).recorded() for name in LATENCIES}
+            self.key = (self.date, run.numbers.duration, run.numbers.completed, run.numbers.total_output_tokens)
+            prompts = run.provenance.saved_prompts
+            if not run.repeated_prompts and not prompts.get("sent_before"):
+                self.cached_share = prefix_cache.unexplained(to_json_values(run.tokens), prompts)
+
+    @property
+    def load_text(self) -> str:
+        """As `ComparedRun.load_text`."""
+        return load_line.full_text(self.result)
+
+    def read_requests(self, metrics: Iterable[Metric], meaning: Meaning) -> RunRequests | None:
+        """Read the requests for resampling these metrics; return None without records.
+
+        Raises:
+            BadInput: A line of the records is malformed.
+        """
+        return None if self.records is None else RunRequests.read(self.records, self._histograms, metrics, meaning)
+
+    def value(self, metric: Metric, meaning: Meaning) -> float | None:
+        """As `ComparedRun.value`."""
+        return metric.value(self.result, self._histograms, meaning)
+
+    def resolution(self, metric: Metric, meaning: Meaning) -> float:
+        """As `ComparedRun.resolution`."""
+        return metric.resolution(self.result, meaning)

@@ -3,18 +3,17 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 
 from loadgen.analysis.compare import workload
-from loadgen.analysis.compare.confidence_interval import CONFIDENCE, Basis
+from loadgen.analysis.compare.confidence_interval import CONFIDENCE, Basis, NoiseFile
 from loadgen.analysis.compare.metrics import DEFAULT_METRICS, Metric
-from loadgen.analysis.compare.noise_file import NoiseFile
-from loadgen.analysis.compare.pair import MAX_ERROR_RATE, Pair
-from loadgen.analysis.compare.row import Conclusion, Row
+from loadgen.analysis.compare.pair import MAX_ERROR_RATE, Conclusion, Pair, Row
 from loadgen.analysis.compare.side import Side, check_distinct, together
 from loadgen.analysis.compare.workload import Difference
 from loadgen.checks import prefix_cache
 from loadgen.errors import BadInput
-from loadgen.stats import holm
+from loadgen.stats import hypothesis_tests
 from loadgen.util.number_format import first_of, percent
 
 MAX_NAMED = 3  # runs in a note
@@ -52,8 +51,8 @@ class CandidateRows:
     @property
     def tested_rows(self) -> list[Row]:
         """The rows that may be called better or worse: by starts, of comparable requests."""
-        known = [row for row in self.rows if row.interval and row.interval.basis is not Basis.WITHIN]
-        return [row for row in known if not (self.error_rates_differ and row.metric.of_successes)]
+        rows = [row for row in self.rows if row.interval and row.interval.basis is not Basis.WITHIN]
+        return [row for row in rows if not (self.error_rates_differ and row.metric.of_successes)]
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class Comparison:
     @property
     def sides(self) -> list[Side]:
         """All sides, the baseline first."""
-        return [self.baseline, *(each.candidate for each in self.candidates)]
+        return [self.baseline, *(candidate.candidate for candidate in self.candidates)]
 
     @property
     def simulated_sides(self) -> list[str]:
@@ -85,7 +84,9 @@ class Comparison:
     @property
     def tested_rows(self) -> list[Row]:
         """The rows that may be called better or worse: none if some run is unusable."""
-        return [] if self.has_unusable_runs else [row for each in self.candidates for row in each.tested_rows]
+        if self.has_unusable_runs:
+            return []
+        return list(chain.from_iterable(candidate.tested_rows for candidate in self.candidates))
 
     @property
     def has_unusable_runs(self) -> bool:
@@ -100,6 +101,8 @@ def compare(
 
     Args:
         sides: Two or more.
+        noise: The variation between starts, from a file; None: there is no such file.
+        extra_metrics: Metrics besides DEFAULT_METRICS.
         anyway: Also compare runs of different workloads.
 
     Raises:
@@ -108,7 +111,9 @@ def compare(
     check_distinct(sides)
     baseline, *others = sides = together(sides)
     clashes = [
-        f"{runs} have different workloads: {', '.join(map(str, each))}" for runs, each in _clashes(sides, noise) if each
+        f"{runs} have different workloads: {', '.join(map(str, differences))}"
+        for runs, differences in _clashes(sides, noise)
+        if differences
     ]
     if clashes and not anyway:
         raise BadInput("FILE", clashes[0], "name runs of one workload, or add --anyway")
@@ -127,9 +132,12 @@ def _clashes(sides: Sequence[Side], noise: NoiseFile | None) -> Iterator[tuple[s
         yield f"the runs of {side.path}", side.workload_differences
     for side in sides[1:]:
         yield f"{baseline.path} and {side.path}", baseline.starts[0].workload_differences(side.starts[0])
-    known = next((run for side in sides for run in side.starts if run.tool == workload.OWN), None)
-    if noise is not None and known is not None:  # of another tool's run the workload is not known
-        yield f"{known.where} and the noise file", workload.workload_differences(known.workload, noise.workload)
+    reference = next((run for side in sides for run in side.starts if run.tool == workload.OWN), None)
+    if noise is not None and reference is not None:  # of another tool's run the workload is not known
+        yield (
+            f"{reference.where} and the noise file",
+            workload.workload_differences(reference.workload, noise.workload),
+        )
 
 
 def _notes(sides: Sequence[Side]) -> Iterator[str]:
@@ -147,8 +155,8 @@ def _notes(sides: Sequence[Side]) -> Iterator[str]:
             if run.cached_share:
                 share = percent(run.cached_share, 1)
                 yield f"{run.where}: the server had {share} of the input cached before the run; {prefix_cache.ADVICE}"
-        if found := side.environment_differences:
-            differences = ", ".join(map(str, found))
+        if environment := side.environment_differences:
+            differences = ", ".join(map(str, environment))
             yield f"the starts of {side.name} are not of one configuration: {differences}"
 
 
@@ -169,21 +177,19 @@ def _compare_pair(pair: Pair, metrics: Iterable[Metric], requested: Iterable[Met
 def _with_conclusions(comparison: Comparison) -> Comparison:
     """Add conclusions: better and worse are corrected by Holm's procedure for all rows that are tested."""
     p_values = [row.interval.p_value for row in comparison.tested_rows if row.interval is not None]
-    largest = holm.largest_rejected(p_values, 1 - CONFIDENCE)
-    return replace(
-        comparison,
-        candidates=tuple(
-            replace(each, rows=tuple(replace(row, conclusion=_conclusion(row, each, largest)) for row in each.rows))
-            for each in comparison.candidates
-        ),
-    )
+    largest = hypothesis_tests.largest_rejected(p_values, 1 - CONFIDENCE)
+    candidates = []
+    for candidate in comparison.candidates:
+        rows = [replace(row, conclusion=_conclusion(row, candidate, largest)) for row in candidate.rows]
+        candidates.append(replace(candidate, rows=tuple(rows)))
+    return replace(comparison, candidates=tuple(candidates))
 
 
 def _conclusion(row: Row, candidate: CandidateRows, largest_p: float | None) -> Conclusion:
-    found, more_is_better = row.interval, row.metric.more_is_better
-    if found is None:
+    interval, more_is_better = row.interval, row.metric.more_is_better
+    if interval is None:
         return Conclusion.UNKNOWN
-    significant = largest_p is not None and found.p_value <= largest_p
+    significant = largest_p is not None and interval.p_value <= largest_p
     if significant and more_is_better is not None and row in candidate.tested_rows:
-        return Conclusion.BETTER if (found.low > 0) == more_is_better else Conclusion.WORSE
-    return Conclusion.MAYBE if found.excludes_zero else Conclusion.NO_SIGNIFICANT_DIFFERENCE
+        return Conclusion.BETTER if (interval.low > 0) == more_is_better else Conclusion.WORSE
+    return Conclusion.MAYBE if interval.excludes_zero else Conclusion.NO_SIGNIFICANT_DIFFERENCE

@@ -1,19 +1,31 @@
-"""ConfidenceInterval of the difference between two sides, and the sources of noise that it is computed from."""
+"""ConfidenceInterval of the difference between two sides, and the sources of noise that it is computed from.
+
+A `NoiseFile` is the variation between starts of one configuration, saved for comparisons with too few starts.
+"""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import orjson
 
-from loadgen.analysis.compare.metrics import Metric
+from loadgen.analysis.compare.metrics import DEFAULT_METRICS, Metric
 from loadgen.analysis.compare.run_requests import RunRequests
-from loadgen.stats import block_bootstrap, student_t
+from loadgen.analysis.compare.side import MIN_STARTS, Side
+from loadgen.analysis.compare.workload import HASHED_SETTINGS, OWN
+from loadgen.errors import BadInput
+from loadgen.stats import block_bootstrap, distributions
 from loadgen.stats.variance import Noise
 from loadgen.util.arrays import Floats
+from loadgen.util.files import write_atomic
+from loadgen.util.number_format import plural
 
 CONFIDENCE = 0.95
+SCHEMA = 1
 
 
 class Basis(StrEnum):
@@ -43,9 +55,9 @@ class ConfidenceInterval:
     @classmethod
     def of(cls, difference: float, error: float, df: float, basis: Basis) -> "ConfidenceInterval":
         """Return the interval of a difference by its standard error and degrees of freedom."""
-        half_width = student_t.two_sided_quantile(1 - CONFIDENCE, df) * error
+        half_width = distributions.student_two_sided_quantile(1 - CONFIDENCE, df) * error
         t = abs(difference) / error if error else math.inf if difference else 0.0
-        return cls(difference - half_width, difference + half_width, basis, student_t.two_sided_p(t, df))
+        return cls(difference - half_width, difference + half_width, basis, distributions.student_two_sided_p(t, df))
 
     @property
     def excludes_zero(self) -> bool:
@@ -69,8 +81,8 @@ def interval_by_starts(
         kept: Noise of a noise file, which is pooled with that of the starts. Without it some side has two starts.
         rounding: Rounding error of the difference.
     """
-    own = [Noise.of_replicates(values) for values in (baseline, candidate)]
-    noise = Noise.pooled(own if kept is None else [kept, *own])
+    noises = [Noise.of_replicates(values) for values in (baseline, candidate)]
+    noise = Noise.pooled(noises if kept is None else [kept, *noises])
     assert noise is not None
     error = math.hypot(noise.sd * math.sqrt(1 / len(baseline) + 1 / len(candidate)), rounding)
     basis = Basis.STARTS if kept is None else Basis.NOISE
@@ -107,13 +119,87 @@ def interval_within_run(
 
 def _resample_side(runs: Sequence[RunRequests], metric: Metric, length: int) -> Floats | None:
     replicates = [run.resample(metric, length, seed) for seed, run in enumerate(runs)]
-    known = [each for each in replicates if each is not None]
-    if len(known) < len(replicates):
+    complete = [replicate for replicate in replicates if replicate is not None]
+    if len(complete) < len(replicates):
         return None
-    values = np.array(known)
+    values = np.array(complete)
     if not metric.is_share:
         if not (values > 0).all():  # false for NaN too
             return None
         values = np.log(values)
     mean: Floats = values.mean(axis=0)
     return mean
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseFile:
+    """Noise of one start for each metric: of its logarithm, for a share of the share itself.
+
+    Attributes:
+        noise: By the name of the metric.
+        workload: The workload of the starts.
+    """
+
+    noise: Mapping[str, Noise]
+    workload: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, side: Side, *, anyway: bool = False) -> "NoiseFile":
+        """Estimate the noise from the starts of a side, for the metrics that vary.
+
+        Args:
+            side: With MIN_STARTS or more.
+            anyway: Accept starts of different configurations.
+
+        Raises:
+            BadInput: The starts are too few, some are INVALID or partial, or they are of different configurations.
+        """
+        if len(side.starts) < MIN_STARTS:
+            remedy = f"give {MIN_STARTS} or more of the same configuration"
+            raise BadInput("--save-noise", f"{side.path} has {plural(len(side.starts), 'start')}", remedy)
+        if others := [run for run in side.starts if run.tool != OWN]:
+            problem = f"{others[0].where} is a result of {others[0].tool}, whose workload is unknown"
+            raise BadInput("--save-noise", problem, "give runs of loadgen")
+        if side.unusable_runs:
+            raise BadInput("--save-noise", side.unusable_runs[0], "leave that run out")
+        if (differences := side.workload_differences + side.environment_differences) and not anyway:
+            problem = f"the starts of {side.path} are not of one configuration: {', '.join(map(str, differences))}"
+            raise BadInput("--save-noise", problem, "leave out those that differ, or add --anyway")
+        values = {metric.name: side.scaled_values(metric) for metric in DEFAULT_METRICS}
+        noise: dict[str, Noise] = {}
+        for name, scaled in values.items():
+            if scaled is not None and np.isfinite(scaled).all():
+                of_metric = Noise.of_replicates(scaled)
+                if of_metric.sd > 0:
+                    noise[name] = of_metric
+        return cls(noise, side.starts[0].workload)
+
+    @classmethod
+    def read(cls, path: str) -> "NoiseFile":
+        """Read a file that `save` wrote.
+
+        Raises:
+            BadInput: It cannot be read, or is another kind of file.
+        """
+        try:
+            data = orjson.loads(Path(path).read_bytes())
+            if data["loadgen_noise"] != SCHEMA or not {*HASHED_SETTINGS, "requests"} <= data["workload"].keys():
+                raise ValueError
+            noise = {str(name): Noise(float(saved["sd"]), int(saved["df"])) for name, saved in data["each"].items()}
+            if not all(metric.df > 0 and 0 <= metric.sd < math.inf for metric in noise.values()):
+                raise ValueError
+            return cls(noise, dict(data["workload"]))
+        except OSError as error:
+            raise BadInput("--noise", f"{path}: {error.strerror}", "name a file of --save-noise") from error
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise BadInput("--noise", f"{path} is not a noise file", "name a file of --save-noise") from error
+
+    def save(self, path: str) -> None:
+        """Write the file.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        noise = {name: asdict(metric) for name, metric in self.noise.items()}
+        data = {"loadgen_noise": SCHEMA, "each": noise, "workload": self.workload}
+        write_atomic(Path(path), orjson.dumps(data, option=orjson.OPT_INDENT_2).decode() + "\n")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from loadgen.analysis.compare import answer
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
-from loadgen.analysis.compare.row import Conclusion, Row
+from loadgen.analysis.compare.pair import Conclusion, Row
 from loadgen.analysis.compare.texts import (
     CONFIDENCE_TEXT,
     SIGNIFICANT,
@@ -78,8 +78,9 @@ def _candidate_lines(comparison: Comparison, candidate: CandidateRows) -> Iterat
     if candidate.differences:
         yield ""
         yield "What differs:"
-        for each in candidate.differences:
-            yield from _wrapped(f"  {each.name}: {each.one} ({names[0]}) | {each.other} ({names[1]})", "    ")
+        for difference in candidate.differences:
+            sides = f"{difference.one} ({names[0]}) | {difference.other} ({names[1]})"
+            yield from _wrapped(f"  {difference.name}: {sides}", "    ")
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from loadgen.analysis.compare.comparison import Comparison
-from loadgen.analysis.compare.row import Row
+from loadgen.analysis.compare.pair import Row
 from loadgen.analysis.compare.side import Side
 from loadgen.analysis.compare.texts import notes
 
@@ -19,14 +19,14 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
         "comparisons": [
             {
                 "base": comparison.baseline.name,
-                "side": each.candidate.name,
-                "differ": {difference.name: [difference.one, difference.other] for difference in each.differences},
-                "survivors": each.error_rates_differ or None,
-                "block_requests": each.block_length,
-                "repeated": dict(each.repeated),
-                "rows": [_row(row) for row in each.rows],
+                "side": candidate.candidate.name,
+                "differ": {difference.name: [difference.one, difference.other] for difference in candidate.differences},
+                "survivors": candidate.error_rates_differ or None,
+                "block_requests": candidate.block_length,
+                "repeated": dict(candidate.repeated),
+                "rows": [_row(row) for row in candidate.rows],
             }
-            for each in comparison.candidates
+            for candidate in comparison.candidates
         ],
     }
 

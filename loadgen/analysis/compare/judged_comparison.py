@@ -1,14 +1,80 @@
-"""JudgedComparison: a comparison, and the conditions on it that hold or not."""
+"""JudgedComparison: a comparison, and the conditions of --fail-if on its changes that hold or not.
 
-from collections.abc import Iterable, Sequence
+A condition is such as `ttft_p99>+5%`, `output_throughput<-3%` or `error_rate>+1pp`.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from loadgen.analysis.compare import console, json_report
 from loadgen.analysis.compare.comparison import Comparison, compare
-from loadgen.analysis.compare.condition import Judgement, judge, parse
-from loadgen.analysis.compare.noise_file import NoiseFile
+from loadgen.analysis.compare.confidence_interval import Basis, NoiseFile
+from loadgen.analysis.compare.metrics import ERROR_RATE, NAMES_TEXT, Metric, metric_by_name, similar_metric
+from loadgen.analysis.compare.pair import Row
 from loadgen.analysis.compare.side import Side
+from loadgen.analysis.compare.texts import CONFIDENCE_TEXT, bounds, change
+from loadgen.errors import BadInput
+from loadgen.report.gate import Demand
+
+FLAG = "--fail-if"
+_CONDITION = re.compile(r"\s*(\w[\w.]*)\s*([<>])\s*([+-]?[0-9.]+)\s*(%|pp)\s*")
+_EXAMPLE = 'write e.g. "ttft_p99>+5%", "output_throughput<-3%" or "error_rate>+1pp"'
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A bound on the change of a metric; the condition fails if the change is beyond it.
+
+    Attributes:
+        text: As the user wrote it.
+        metric: That changes.
+        above: Whether beyond means above the bound, else below.
+        bound: As a share of the baseline's value; for a metric that is a share, a difference.
+    """
+
+    text: str
+    metric: Metric
+    above: bool
+    bound: float
+
+    def is_beyond(self, value: float) -> bool:
+        """Tell whether a change is beyond the bound."""
+        return value > self.bound if self.above else value < self.bound
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The result of a condition for a candidate.
+
+    Attributes:
+        condition: That was tested.
+        side: Name of the candidate.
+        failed: Whether all of the interval of the change is beyond the bound; without an interval, whether the change
+            is. None if the runs cannot tell.
+        why: The reason, for people.
+    """
+
+    condition: Condition
+    side: str
+    failed: bool | None
+    why: str
+
+    @property
+    def demand(self) -> Demand:
+        """The demand of a gate that the condition does not hold."""
+        met = None if self.failed is None else not self.failed
+        return Demand(f"fail if {self.condition.text} ({self.side})", met, self.why)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return {"condition": self.condition.text, "side": self.side, "failed": self.failed, "why": self.why}
+
+    def __str__(self) -> str:
+        verdict = {True: "FAILED", False: "passed", None: "not judged:"}[self.failed]
+        return f"{verdict} {self.condition.text} ({self.side}): {self.why}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,17 +103,97 @@ class JudgedComparison(Comparison):
             BadInput: A condition is malformed, the workloads differ, or a run is on two sides.
         """
         conditions = parse(fail_if)
-        found = compare(sides, noise=noise, extra_metrics=[each.metric for each in conditions], anyway=anyway)
-        judgements = tuple(judge(found, conditions))
-        return cls(found.baseline, found.candidates, found.notes, found.clashes, judgements)
+        metrics = [condition.metric for condition in conditions]
+        comparison = compare(sides, noise=noise, extra_metrics=metrics, anyway=anyway)
+        judgements = tuple(judge(comparison, conditions))
+        return cls(comparison.baseline, comparison.candidates, comparison.notes, comparison.clashes, judgements)
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON; docs/compare.md describes its keys."""
-        return json_report.as_json(self) | {"conditions": [each.to_dict() for each in self.judgements]}
+        return json_report.as_json(self) | {"conditions": [judgement.to_dict() for judgement in self.judgements]}
 
     def __str__(self) -> str:
-        return console.render(self) + "".join(f"{each}\n" for each in self.judgements)
+        return console.render(self) + "".join(f"{judgement}\n" for judgement in self.judgements)
 
     def __repr__(self) -> str:
         names = ", ".join(side.name for side in self.sides[1:])
         return f"<JudgedComparison of {names} with {self.baseline.name}>"
+
+
+def parse(texts: Iterable[str]) -> list[Condition]:
+    """Parse conditions; each text may have several, with commas between them.
+
+    Raises:
+        BadInput: A condition is malformed.
+    """
+    conditions: list[Condition] = []
+    for text in texts:
+        conditions += [_condition(part.strip()) for part in text.split(",")]
+    return conditions
+
+
+def judge(comparison: Comparison, conditions: Iterable[Condition]) -> list[Judgement]:
+    """Test every condition on every candidate.
+
+    Raises:
+        BadInput: A side does not have the metric.
+    """
+    judgements: list[Judgement] = []
+    for condition in conditions:
+        judgements += _judge(comparison, condition)
+    return judgements
+
+
+def _condition(text: str) -> Condition:
+    match = _CONDITION.fullmatch(text)
+    if match is None:
+        raise BadInput(FLAG, f"{text!r} is not a condition on a change", _EXAMPLE)
+    name, sign, number, unit = match.groups()
+    metric = metric_by_name(name)
+    if metric is None:
+        near = similar_metric(name)
+        remedy = f"write {near.name}" if near else f"write one of {NAMES_TEXT}"
+        raise BadInput(FLAG, f"{text!r}: unknown metric {name!r}", remedy)
+    if metric.is_share != (unit == "pp"):
+        kind = "a share, whose changes are percentage points" if metric.is_share else "not a share"
+        raise BadInput(
+            FLAG, f"{text!r}: {name} is {kind}", f"write {name}{sign}{number}{'pp' if metric.is_share else '%'}"
+        )
+    try:
+        return Condition(text, metric, sign == ">", float(number) / 100)
+    except ValueError as error:
+        raise BadInput(FLAG, f"{text!r}: {number!r} is not a number", _EXAMPLE) from error
+
+
+def _judge(comparison: Comparison, condition: Condition) -> Iterator[Judgement]:
+    for candidate in comparison.candidates:
+        name = candidate.candidate.name
+        unusable = [*comparison.baseline.unusable_runs, *candidate.candidate.unusable_runs]
+        if why := "; ".join(unusable) or (candidate.error_rates_differ if condition.metric.of_successes else ""):
+            yield Judgement(condition, name, None, why)
+            continue
+        row = next((row for row in candidate.rows if row.metric == condition.metric), None)
+        if row is None:
+            problem = f"{condition.text!r}: not both sides have {condition.metric.name}"
+            raise BadInput(FLAG, problem, "leave it out, or compare results that have it")
+        if row.change is None:
+            yield Judgement(condition, name, None, "the baseline is 0, so there is no relative change")
+            continue
+        yield Judgement(condition, name, *_test(row, row.change, condition))
+
+
+def _test(row: Row, value: float, condition: Condition) -> tuple[bool, str]:
+    point = f"{change(row)} is {'' if condition.is_beyond(value) else 'not '}beyond the bound"
+    if row.bounds is None:
+        why = f"{point} by the point estimate alone (no interval: {row.why_no_interval}), so it may be noise"
+        return condition.is_beyond(value), why
+    if row.metric.name == ERROR_RATE:  # a failed request is a fact, so noise is no excuse
+        return condition.is_beyond(value), point
+    near = row.bounds[0] if condition.above else row.bounds[1]
+    failed = condition.is_beyond(near) and math.isfinite(near)
+    interval = f"{CONFIDENCE_TEXT} interval {bounds(row)}"
+    if not condition.is_beyond(value):
+        return False, f"{point}, {interval}"
+    noise = "the noise" if row.interval and row.interval.basis is not Basis.WITHIN else "the noise within the run"
+    more = "more than" if row.interval and row.interval.excludes_zero else "no more than"
+    return failed, f"{point}, with {'all' if failed else 'not all'} of its {interval}; {more} {noise}"

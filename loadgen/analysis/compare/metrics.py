@@ -5,11 +5,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from loadgen.analysis.compare.meaning import Meaning
 from loadgen.config import slo
 from loadgen.core.histogram import Histogram
 from loadgen.metrics.statistic import statistic_ms
 from loadgen.report.result import RunResult as Result
+from loadgen.report.result.latencies import Clock
 from loadgen.report.result.server import ServerMetrics
 
 LATENCIES = ("ttft", "ttfo", "tpot", "icl", "itl", "e2el")
@@ -30,17 +30,37 @@ Reader = Callable[[Result], float | None]
 
 
 @dataclass(frozen=True, slots=True)
+class Meaning:
+    """How the latencies of all sides are read.
+
+    Attributes:
+        clock: Where latencies start: due or sent.
+        as_vllm: Whether TPOT divides by the output tokens but one, as other tools do, and not by those after the first
+            event.
+    """
+
+    clock: Clock
+    as_vllm: bool = False
+
+    def distribution(self, latency: str) -> str:
+        """Return the distribution of a latency: ttft, ttfo, tpot, icl, itl or e2el."""
+        return "tpot_n1" if self.as_vllm and latency == "tpot" else slo.distribution(latency, self.clock)
+
+
+@dataclass(frozen=True, slots=True)
 class Metric:
     """A number of a result.
 
     Attributes:
         name: As in a condition: output_throughput, ttft_p99.
-        unit: Ms, req/s, tok/s; empty if it has none, "%" for shares.
-        more_is_better: None if it depends on the purpose.
+        unit: The unit of its values: ms, req/s, tok/s; empty if it has none, "%" for shares.
+        more_is_better: Its direction; None if it depends on the purpose.
         label: Its name for people; empty for latencies.
         read: Reads it from a result, except latencies.
         counted: Returns the number of requests that a throughput counts; None for other metrics.
         from_server: Whether the server reported it; else loadgen measured it.
+        latency: The latency of which it is a statistic, as in an SLO; empty for other metrics.
+        statistic: Which statistic of the latency it is; empty for other metrics.
     """
 
     name: str
@@ -50,7 +70,6 @@ class Metric:
     read: Reader = lambda result: None
     counted: Callable[[Result], float] | None = None
     from_server: bool = False
-    # latency, statistic: of which it is which, as in an SLO; empty for other metrics
     latency: str = ""
     statistic: str = ""
 
@@ -80,7 +99,13 @@ class Metric:
         return slo.percentile(self.statistic) if self.latency else None
 
     def value(self, result: Result, histograms: Mapping[str, Histogram], meaning: Meaning) -> float | None:
-        """Return the value in a result; None if it has none."""
+        """Return the value in a result; None if it has none.
+
+        Args:
+            result: The result of the run.
+            histograms: The distributions of the result, by name.
+            meaning: How latencies are read.
+        """
         if self.latency:
             return statistic_ms(histograms[meaning.distribution(self.latency)], self.statistic)
         if self.name == "goodput" and meaning != Meaning(result.latency_from):
@@ -94,9 +119,11 @@ class Metric:
         return f"{other}_{self.statistic}" if other and self.latency else other
 
     def resolution(self, result: Result, meaning: Meaning) -> float:
-        """Return the width of the range in which the true metric of a result lies, as a share of its value."""
-        # A latency lies within its client error on both sides, a percentile of an older result in a bucket of its
-        # distribution, and a throughput within one request. 0: the metric is exact.
+        """Return the width of the range in which the true metric of a result lies, as a share of its value.
+
+        A latency lies within its client error on both sides, a percentile of an older result in a bucket of its
+        distribution, and a throughput within one request. 0: the metric is exact.
+        """
         if (error := self._client_error(result, meaning)) is not None:
             return 2 * error
         if self.percentile is not None:
@@ -185,8 +212,8 @@ def metric_by_name(name: str) -> Metric | None:
 
 def percentiles_of(latency: str, metrics: Iterable[Metric]) -> list[float]:
     """Return the percentiles of a latency that are among some metrics, 0 to 100, ascending."""
-    own = (each.percentile for each in metrics if each.latency == latency)
-    return sorted({p for p in own if p is not None})
+    percentiles = (metric.percentile for metric in metrics if metric.latency == latency)
+    return sorted({p for p in percentiles if p is not None})
 
 
 def similar_metric(name: str) -> Metric | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from loadgen.analysis.compare.compared_run import ComparedRun
-from loadgen.util import plugins
+from loadgen.util import packages
 
 GROUP = "loadgen.results"
 
@@ -35,8 +35,8 @@ def read(path: str) -> list[OtherResult]:
     Raises:
         BadInput: The file cannot be read.
     """
-    for entry in plugins.installed(GROUP):
-        results: list[OtherResult] = plugins.load("FILE", entry)(path)
+    for entry in packages.installed(GROUP):
+        results: list[OtherResult] = packages.load("FILE", entry)(path)
         if results:
             return results
     return []

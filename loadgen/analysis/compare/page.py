@@ -1,15 +1,16 @@
-"""The page of a comparison: the answer, the forest plot, the rows that tell something, and the others folded."""
+"""The page of a comparison: the answer, the forest plot of its changes, the rows that tell something, the others."""
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from loadgen.analysis.compare import answer
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
-from loadgen.analysis.compare.forest import forest
-from loadgen.analysis.compare.row import Conclusion, Row
+from loadgen.analysis.compare.pair import Conclusion, Row
 from loadgen.analysis.compare.side import Side
 from loadgen.analysis.compare.texts import (
     CONFIDENCE_TEXT,
+    SIGNIFICANT,
     bounds,
     change,
     explanations,
@@ -24,20 +25,38 @@ from loadgen.report.answer_badge import answer_badge
 from loadgen.report.html import (
     Block,
     Cell,
+    Chart,
+    Curve,
     Document,
+    Dots,
     Drawing,
     Heading,
     Items,
+    Linear,
+    Mark,
+    Names,
     Note,
+    Panel,
     Paragraph,
     Span,
     Table,
     Tone,
+    Whiskers,
     cell,
     line,
 )
+from loadgen.report.html.charts.chart import WhiskerLook
 from loadgen.util.number_format import plural
 
+ROW, EDGE = 19, 8  # pixels of a row, and of the space above and below all rows
+LEAST, MAX_BY_CHANGE = 10.0, 4.0  # the axis ends at least here, %, and at most at so many times the largest change
+ROOM = 0.2  # of the axis, for the labels behind the whiskers
+LOOKS: dict[Conclusion, tuple[WhiskerLook, str]] = {
+    Conclusion.BETTER: ("gain", "better"),
+    Conclusion.WORSE: ("loss", "worse"),
+    Conclusion.MAYBE: ("other", "maybe"),
+    Conclusion.NO_SIGNIFICANT_DIFFERENCE: ("plain", "no significant difference"),
+}
 TONES = {
     Conclusion.BETTER: Tone.GOOD,
     Conclusion.WORSE: Tone.BAD,
@@ -55,6 +74,31 @@ def page(comparison: Comparison) -> Document:
     if len(comparison.candidates) == 1:
         title = next(answer.parts(comparison, comparison.candidates[0]))[0]
     return Document(title, tuple(_blocks(comparison)))
+
+
+def forest(rows: Sequence[Row], names: tuple[str, str]) -> Chart | None:
+    """Draw the relative changes of some rows; None if there are none.
+
+    Args:
+        rows: Shares, which have no place on the axis, and metrics of the server are left out.
+        names: Of the baseline and of the candidate.
+    """
+    changes = [row for row in rows if not row.metric.is_share and not row.metric.from_server]
+    shown = [row for row in changes if row.change is not None]
+    if not shown:
+        return None
+    places = {row.metric.name: float(place) for place, row in enumerate(shown)}
+    zero = Curve("", [0.0, 0.0], [-0.5, len(shown) - 0.5], colour=6)
+    marks: list[Mark] = [zero, *_whiskers(shown, places)]
+    if unknown := [row for row in shown if row.bounds is None]:
+        xs = [100 * (row.change or 0.0) for row in unknown]
+        ys = [places[row.metric.name] for row in unknown]
+        marks.append(Dots("no interval", xs, ys, "open", [change(row) for row in unknown]))
+    scale = Names(tuple(row.metric.title for row in shown))
+    panel = Panel("", scale, tuple(marks), height=ROW * len(shown) + EDGE)
+    base, candidate = names
+    about = f"Changes of {plural(len(shown), 'metric')} from {base} to {candidate}, with {CONFIDENCE_TEXT} intervals"
+    return Chart("What changed", about, f"change from {base} to {candidate}, %", _scale(shown), (panel,))
 
 
 def _blocks(comparison: Comparison) -> Iterator[Block]:
@@ -80,9 +124,9 @@ def _blocks(comparison: Comparison) -> Iterator[Block]:
 def _about(comparison: Comparison, candidate: CandidateRows) -> str:
     """Say what is compared, and in what the sides differ if that is little."""
     base, other = comparison.baseline, candidate.candidate
-    found = candidate.differences
-    shown = [f"{each.name} {each.other} instead of {each.one}" for each in found[:MAX_IN_LINE]]
-    more = [f"{len(found) - MAX_IN_LINE} more below"] if len(found) > MAX_IN_LINE else []
+    differences = candidate.differences
+    shown = [f"{setting.name} {setting.other} instead of {setting.one}" for setting in differences[:MAX_IN_LINE]]
+    more = [f"{len(differences) - MAX_IN_LINE} more below"] if len(differences) > MAX_IN_LINE else []
     differs = f". What differs: {'; '.join((*shown, *more))}" if shown else ""
     return f"{_named(other)} compared with {_named(base)}{differs}"
 
@@ -93,8 +137,8 @@ def _named(side: Side) -> str:
 
 
 def _warnings(comparison: Comparison) -> Iterator[Block]:
-    if found := (*comparison.clashes, *comparison.notes):
-        yield Note("warning", "Read this first", (Items(tuple(map(line, found))),))
+    if warnings := (*comparison.clashes, *comparison.notes):
+        yield Note("warning", "Read this first", (Items(tuple(map(line, warnings))),))
 
 
 def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Iterator[Block]:
@@ -113,7 +157,8 @@ def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Itera
     explained = [f"Latencies are from {clock}.", *explanations(comparison, candidate, candidate.rows)]
     yield Note("note", "How the intervals were made", (Items(tuple(map(line, explained))),), folded=True)
     if len(candidate.differences) > MAX_IN_LINE:
-        rows = tuple((cell(each.name), cell(each.one), cell(each.other)) for each in candidate.differences)
+        settings = [(difference.name, difference.one, difference.other) for difference in candidate.differences]
+        rows = tuple((cell(name), cell(base), cell(other)) for name, base, other in settings)
         yield Note("note", "What differs", (Table(("Setting", *names), rows),), folded=False)
 
 
@@ -126,8 +171,37 @@ def _cells(row: Row) -> tuple[Cell, ...]:
     name = Span(row.metric.title, about=row.metric.name)
     return (
         cell(name),
-        *(cell(each + unit(row)) for each in values(row)),
+        *(cell(value + unit(row)) for value in values(row)),
         cell(Span(change(row), tone)),
         cell(bounds(row)),
         cell(Span(row.conclusion, tone)),
     )
+
+
+def _whiskers(shown: Sequence[Row], places: dict[str, float]) -> list[Whiskers]:
+    whiskers = []
+    for conclusion, (look, name) in LOOKS.items():
+        alike = [(row, row.bounds) for row in shown if row.conclusion is conclusion and row.bounds is not None]
+        if alike:
+            whiskers.append(
+                Whiskers(
+                    name,
+                    at=[places[row.metric.name] for row, _ in alike],
+                    lows=[100 * low for _, (low, _) in alike],
+                    highs=[100 * high for _, (_, high) in alike],
+                    look=look,
+                    across=True,
+                    values=[100 * (row.change or 0.0) for row, _ in alike],
+                    labels=[change(row) if row.conclusion in SIGNIFICANT else "" for row, _ in alike],
+                )
+            )
+    return whiskers
+
+
+def _scale(shown: Sequence[Row]) -> Linear:
+    """Choose an axis for all changes, and for their intervals unless these are much wider."""
+    changes = [100 * (row.change or 0.0) for row in shown]
+    most = MAX_BY_CHANGE * max(map(abs, changes), default=0.0) + LEAST
+    ends = [100 * end for row in shown if row.bounds is not None for end in row.bounds if math.isfinite(end)]
+    low, high = (limit(max(-most, min(end, most)) for end in (*changes, *ends, 0.0)) for limit in (min, max))
+    return Linear.around("%", [low, high + ROOM * (high - low)])

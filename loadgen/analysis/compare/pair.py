@@ -1,20 +1,21 @@
-"""Pair: a baseline and a candidate, and the row of each metric."""
+"""Pair: a baseline and a candidate, and the `Row` of each metric: their difference, and the conclusion about it."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
 
 from loadgen.analysis.compare.confidence_interval import (
     ConfidenceInterval,
+    NoiseFile,
     interval_by_starts,
     interval_within_run,
     rounding_error,
 )
 from loadgen.analysis.compare.metrics import STATISTICS, Metric, metric_by_name
-from loadgen.analysis.compare.noise_file import NoiseFile
-from loadgen.analysis.compare.row import Row, as_change
 from loadgen.analysis.compare.run_requests import RunRequests
 from loadgen.analysis.compare.side import MIN_STARTS, Side
 from loadgen.analysis.compare.workload import OWN
@@ -22,7 +23,58 @@ from loadgen.stats.block_bootstrap import ROUNDING
 from loadgen.util.arrays import Floats
 from loadgen.util.number_format import percent
 
+MAX_EXPONENT = 700.0  # above it the exponential overflows
 MAX_ERROR_RATE = 0.01  # above it, and above such a difference, latencies are those of a selection of the requests
+
+
+class Conclusion(StrEnum):
+    """The conclusion about a difference."""
+
+    BETTER = "better"  # significant after correction for all rows that are tested
+    WORSE = "worse"  # the same
+    MAYBE = "maybe"  # significant by its own interval only
+    NO_SIGNIFICANT_DIFFERENCE = "no significant difference"
+    UNKNOWN = "-"  # there is no interval
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One metric of both sides.
+
+    Attributes:
+        metric: That is compared.
+        baseline: Value of the baseline: the geometric mean of its starts, for shares the arithmetic mean.
+        candidate: Value of the candidate.
+        change: Relative difference of the candidate; for shares the difference. None if only the baseline is 0.
+        resolution: Width of the range in which a true value lies, as a share of it; 0 if values are exact.
+        interval: The interval of the difference of scaled values; None if unknown.
+        why_no_interval: Why it is unknown; empty if it is known.
+        conclusion: About the difference.
+    """
+
+    metric: Metric
+    baseline: float
+    candidate: float
+    change: float | None
+    resolution: float
+    interval: ConfidenceInterval | None
+    why_no_interval: str
+    conclusion: Conclusion = Conclusion.UNKNOWN
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Confidence bounds of `change`."""
+        if self.interval is None:
+            return None
+        low, high = as_change(self.interval.low, self.metric), as_change(self.interval.high, self.metric)
+        return (max(low, -1.0), min(high, 1.0)) if self.metric.is_share else (low, high)
+
+
+def as_change(difference: float, metric: Metric) -> float:
+    """Convert a difference of scaled values to a change; infinite if it overflows."""
+    if metric.is_share:
+        return difference
+    return math.expm1(difference) if difference < MAX_EXPONENT else math.inf
 
 
 @dataclass(frozen=True)
@@ -30,6 +82,9 @@ class Pair:
     """A baseline and a candidate.
 
     Attributes:
+        baseline: The side that the candidate is compared with.
+        candidate: The side that is compared.
+        noise: The variation between starts, from a file; None: there is no such file.
         read_requests: Reads the records of a side's runs; called only if an interval needs them.
     """
 
@@ -48,8 +103,8 @@ class Pair:
         rates = [side.error_rate for side in self._sides]
         if rates[0] is None or rates[1] is None or abs(rates[1] - rates[0]) <= MAX_ERROR_RATE:
             return ""
-        one, other = (percent(rate, 1) for rate in rates)
-        return f"{one} of the requests of {self.baseline.name} failed, {other} of those of {self.candidate.name}"
+        base, other = (percent(rate, 1) for rate in rates)
+        return f"{base} of the requests of {self.baseline.name} failed, {other} of those of {self.candidate.name}"
 
     @cached_property
     def block_length(self) -> int | None:
@@ -60,27 +115,29 @@ class Pair:
 
     def row(self, metric: Metric) -> Row | None:
         """Compare a metric; return None if a run does not have it."""
-        one, other = (side.scaled_values(metric) for side in self._sides)
-        if one is None or other is None:
+        base, other = (side.scaled_values(metric) for side in self._sides)
+        if base is None or other is None:
             return None
         baseline, candidate = (
-            float(values.mean() if metric.is_share else np.exp(values.mean())) for values in (one, other)
+            float(values.mean() if metric.is_share else np.exp(values.mean())) for values in (base, other)
         )
-        if not (np.isfinite(one).all() and np.isfinite(other).all()):  # the logarithm of a 0
+        if not (np.isfinite(base).all() and np.isfinite(other).all()):  # the logarithm of a 0
             ratio = candidate / baseline - 1 if baseline else None if candidate else 0.0
             return Row(metric, baseline, candidate, ratio, 0.0, None, "a value is 0")
         resolutions = [side.resolution(metric) for side in self._sides]
-        found = self._interval(metric, one, other, rounding_error(*resolutions))
-        if isinstance(found, ConfidenceInterval) and found.low == found.high:
-            found = "no variation was observed"  # a run without an error does not show that there never is one
-        interval, why = (None, found) if isinstance(found, str) else (found, "")
-        change = as_change(float(other.mean() - one.mean()), metric)
+        outcome = self._interval(metric, base, other, rounding_error(*resolutions))
+        if isinstance(outcome, ConfidenceInterval) and outcome.low == outcome.high:
+            outcome = "no variation was observed"  # a run without an error does not show that there never is one
+        interval, why = (None, outcome) if isinstance(outcome, str) else (outcome, "")
+        change = as_change(float(other.mean() - base.mean()), metric)
         return Row(metric, baseline, candidate, change, max(resolutions), interval, why)
 
     def multiple_of(self, metric: Metric) -> Metric | None:
-        """Return the metric that this one equals, or is a fixed multiple of in another unit, in every run; or None."""
-        # A latency repeats another one if all its STATISTICS do.
-        statistics = [Metric.of_latency(metric.latency, each) for each in STATISTICS] if metric.latency else [metric]
+        """Return the metric that this one equals, or is a fixed multiple of in another unit, in every run; or None.
+
+        A latency repeats another one if all its STATISTICS do.
+        """
+        statistics = [Metric.of_latency(metric.latency, name) for name in STATISTICS] if metric.latency else [metric]
         repeated = all(map(self._is_multiple, statistics))
         return metric_by_name(metric.may_repeat) if repeated else None
 
@@ -90,17 +147,17 @@ class Pair:
             return False
         log_ratios: list[float] = []
         for side in self._sides:
-            one, other = side.scaled_values(first), side.scaled_values(metric)
-            if one is None or other is None or not (np.isfinite(one).all() and np.isfinite(other).all()):
+            values, other = side.scaled_values(first), side.scaled_values(metric)
+            if values is None or other is None or not (np.isfinite(values).all() and np.isfinite(other).all()):
                 return False
-            log_ratios += (other - one).tolist()
+            log_ratios += (other - values).tolist()
         fixed = 0.0 if metric.unit == first.unit else log_ratios[0]
-        return all(abs(each - fixed) <= ROUNDING for each in log_ratios)
+        return all(abs(log_ratio - fixed) <= ROUNDING for log_ratio in log_ratios)
 
-    def _interval(self, metric: Metric, one: Floats, other: Floats, rounding: float) -> ConfidenceInterval | str:
+    def _interval(self, metric: Metric, base: Floats, other: Floats, rounding: float) -> ConfidenceInterval | str:
         kept = None if self.noise is None else self.noise.noise.get(metric.name)
-        if kept is not None or min(len(one), len(other)) >= MIN_STARTS:
-            return interval_by_starts(one, other, kept, rounding)
+        if kept is not None or min(len(base), len(other)) >= MIN_STARTS:
+            return interval_by_starts(base, other, kept, rounding)
         if metric.from_server:
             return f"server metrics need {MIN_STARTS} starts of each side"
         if self.block_length is None:
@@ -109,9 +166,9 @@ class Pair:
         for run in (*baseline, *candidate):
             if why := run.too_short_for(self.block_length):
                 return why
-        difference = float(other.mean() - one.mean())
-        found = interval_within_run(baseline, candidate, metric, difference, self.block_length, rounding)
-        return found or "too few values"
+        difference = float(other.mean() - base.mean())
+        interval = interval_within_run(baseline, candidate, metric, difference, self.block_length, rounding)
+        return interval or "too few values"
 
     def _missing_records(self) -> str:
         runs = [run for side in self._sides for run in side.starts]

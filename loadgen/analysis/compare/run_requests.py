@@ -1,4 +1,7 @@
-"""RunRequests: the requests of one run, from which the metrics of the run are resampled."""
+"""RunRequests: the requests of one run, from which the metrics of the run are resampled.
+
+`LatencyValues` are the values of a latency, summed per request, and their bootstrap replicates.
+"""
 
 import math
 from array import array
@@ -7,9 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loadgen.analysis.compare.latency_values import LatencyValues
-from loadgen.analysis.compare.meaning import Meaning
-from loadgen.analysis.compare.metrics import ERROR_RATE, LATENCIES, Metric, percentiles_of
+from loadgen.analysis.compare.metrics import ERROR_RATE, LATENCIES, Meaning, Metric, percentiles_of
 from loadgen.analysis.request_latencies import gaps, latency
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
@@ -19,8 +20,77 @@ from loadgen.core.record import Record
 from loadgen.metrics.records import shards
 from loadgen.metrics.records.file import RecordFile
 from loadgen.stats import block_bootstrap
+from loadgen.stats.block_bootstrap import effective_sample_size, resample_ratio
+from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.arrays import Floats
 from loadgen.util.number_format import to_ms
+
+MIN_SAMPLE_SIZE = 100  # effective, for any interval
+_OUTCOME_WIDTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyValues:
+    """The values of a latency; each array has an entry per request, shape (n,).
+
+    Attributes:
+        sums: Sum of the request's values, ms.
+        counts: Number of its values.
+        within: Number of its values up to a percentile of all values, by the percentile.
+        distribution: The distribution of all values, ns.
+    """
+
+    sums: Floats
+    counts: Floats
+    within: Mapping[float, Floats]
+    distribution: Histogram
+
+    @property
+    def means(self) -> Floats:
+        """Mean of each request's values, ms; NaN if it has none."""
+        means: Floats = np.divide(
+            self.sums, self.counts, out=np.full(len(self.counts), math.nan), where=self.counts > 0
+        )
+        return means
+
+    def resample_mean(self, length: int, seed: int) -> Floats | None:
+        """Return bootstrap replicates of the mean, ms; None if the values are too few.
+
+        Args:
+            length: The length of a block, in requests.
+            seed: The seed of the random numbers.
+        """
+        means = resample_ratio(self.sums, self.counts, length, seed)
+        if np.isnan(means).any():
+            return None
+        count = self.counts.sum()
+        independent_variance = np.square(self.sums - self.sums.sum() / count * self.counts).sum() / count**2
+        n_eff = effective_sample_size(float(np.count_nonzero(self.counts)), independent_variance, means)
+        return means if n_eff >= MIN_SAMPLE_SIZE else None
+
+    def resample_percentile(self, p: float, length: int, seed: int) -> Floats | None:
+        """Return bootstrap replicates of the `p`-th percentile, ms; None if the values are too few.
+
+        The share of values up to the percentile is resampled; the percentile follows from how far that share is from
+        the run's own (Woodruff, J. Am. Stat. Assoc. 47, 1952), by the distribution of all values.
+
+        Args:
+            p: One of the keys of `within`.
+            length: The length of a block, in requests.
+            seed: The seed of the random numbers.
+        """
+        count = float(self.counts.sum())
+        if not 0 < p < 100 or count < least_samples(p):
+            return None
+        within = self.within[p]
+        shares = resample_ratio(within, self.counts, length, seed)
+        share = float(within.sum()) / count
+        if np.isnan(shares).any():
+            return None
+        if effective_sample_size(count, share * (1 - share) / count, shares) < max(MIN_SAMPLE_SIZE, least_samples(p)):
+            return None
+        at = np.clip(p + 100 * (share - shares), 0, 100)
+        return np.array(self.distribution.percentiles(at.tolist()), dtype=float) / 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +183,7 @@ class RunRequests:
         Args:
             metric: One of those that `read` was given.
             length: The length of a block, in requests.
+            seed: The seed of the random numbers.
         """
         if metric.latency:
             values = self.latencies[metric.latency]
@@ -158,25 +229,21 @@ class _LatencyColumns:
     def row(self, record: Record) -> Sequence[float]:
         """Return the sum of a request's values, their number, and the number of them up to each percentile."""
         if self.name in slo.GAPS:
-            found = gaps(record, self.name)
-            within = found.repeats @ (found.ms[:, None] <= self._percentiles_ms)
-            return (float(found.repeats @ found.ms), float(found.repeats.sum()), *within.tolist())
-        ms = self._latency_ms(record) if record.outcome is Outcome.OK else None
+            request_gaps = gaps(record, self.name)
+            within = request_gaps.repeats @ (request_gaps.ms[:, None] <= self._percentiles_ms)
+            return (float(request_gaps.repeats @ request_gaps.ms), float(request_gaps.repeats.sum()), *within.tolist())
+        ms = None
+        if record.outcome is Outcome.OK:
+            if self.name == "tpot" and self._as_vllm:
+                ms = to_ms(record.tpot_n1_ns)
+            elif (measured := latency(record, self.name, self._settings)) is not None:
+                ms = measured.ms
         return (0.0,) * self.width if ms is None else (ms, 1.0, *(ms <= self._percentiles_ms).tolist())
-
-    def _latency_ms(self, record: Record) -> float | None:
-        if self.name == "tpot" and self._as_vllm:
-            return to_ms(record.tpot_n1_ns)
-        measured = latency(record, self.name, self._settings)
-        return None if measured is None else measured.ms
 
     def values(self, columns: Floats) -> LatencyValues:
         """Return the values in the columns of all requests."""
         sums, counts, *within = columns.T
         return LatencyValues(sums, counts, dict(zip(self._percentiles, within, strict=True)), self._distribution)
-
-
-_OUTCOME_WIDTH = 8
 
 
 def _outcome_columns(record: Record, start_ns: int) -> tuple[float, ...]:
@@ -226,4 +293,4 @@ def _ended_requests(columns: Floats, good: Floats) -> tuple[EndedRequests, float
     }
     sojourns_s = (closed - due)[np.isfinite(sent)].sum() / 1e9
     in_flight = sojourns_s / waits_s.sum() if waits_s.any() else len(waits_s)  # all at once, or none
-    return EndedRequests(waits_s, {name: each[order] for name, each in counts.items()}), float(in_flight)
+    return EndedRequests(waits_s, {name: values[order] for name, values in counts.items()}), float(in_flight)

@@ -1,18 +1,18 @@
-"""Side: the runs of one configuration, a start each, read from files or a folder of them."""
+"""Side: the runs of one configuration, a start each, read from files or a folder of them, and names of sides."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from itertools import chain
+from pathlib import Path, PurePath
+from string import ascii_uppercase
 
 import numpy as np
 
 from loadgen.analysis.compare import other_result
-from loadgen.analysis.compare.compared_run import ComparedRun
-from loadgen.analysis.compare.meaning import Meaning
-from loadgen.analysis.compare.metrics import Metric
+from loadgen.analysis.compare.compared_run import ComparedRun, SavedRun
+from loadgen.analysis.compare.metrics import Meaning, Metric
 from loadgen.analysis.compare.run_requests import RunRequests
-from loadgen.analysis.compare.saved_run import SavedRun
 from loadgen.analysis.compare.workload import Difference
 from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
@@ -22,6 +22,8 @@ from loadgen.runner import run_result
 from loadgen.util.arrays import Floats
 
 MIN_STARTS = 3  # of a side, to estimate the variation between starts
+MAX_NAME = 20  # characters
+ENDINGS = (".json", ".jsonl")
 
 
 @dataclass(frozen=True)
@@ -71,12 +73,12 @@ class Side:
 
     @classmethod
     def _of(cls, name: str, path: str, runs: Iterable[ComparedRun]) -> "Side":
-        found: dict[object, ComparedRun] = {}
+        runs_by_key: dict[object, ComparedRun] = {}
         for run in runs:
-            known = found.get(run.key)
-            if known is None or known.records is None:  # prefer the records of a run to its result
-                found[run.key] = run
-        started = tuple(sorted(found.values(), key=lambda run: run.date))
+            earlier = runs_by_key.get(run.key)
+            if earlier is None or earlier.records is None:  # prefer the records of a run to its result
+                runs_by_key[run.key] = run
+        started = tuple(sorted(runs_by_key.values(), key=lambda run: run.date))
         return cls(name, path, started, shared_meaning(started))
 
     @property
@@ -92,20 +94,20 @@ class Side:
 
     def read_requests(self, metrics: Iterable[Metric]) -> list[RunRequests]:
         """Read the requests of the runs that have records, for resampling these metrics."""
-        found = [run.read_requests(metrics, self.meaning) for run in self.starts]
-        return [requests for requests in found if requests is not None]
+        requests_of_runs = [run.read_requests(metrics, self.meaning) for run in self.starts]
+        return [requests for requests in requests_of_runs if requests is not None]
 
     @property
     def workload_differences(self) -> list[Difference]:
         """Differences between the workloads of its runs."""
-        found = (each for run in self.starts[1:] for each in self.starts[0].workload_differences(run))
-        return list(dict.fromkeys(found))
+        differences = map(self.starts[0].workload_differences, self.starts[1:])
+        return list(dict.fromkeys(chain.from_iterable(differences)))
 
     @property
     def environment_differences(self) -> list[Difference]:
         """Differences between the environments of its runs."""
-        found = (each for run in self.starts[1:] for each in self.starts[0].environment_differences(run))
-        return list(dict.fromkeys(found))
+        differences = map(self.starts[0].environment_differences, self.starts[1:])
+        return list(dict.fromkeys(chain.from_iterable(differences)))
 
     def scaled_values(self, metric: Metric) -> Floats | None:
         """Return the values of a metric on the scale on which sides are compared, shape (starts,).
@@ -113,23 +115,31 @@ class Side:
         These are logarithms, for shares the values themselves. The logarithm of 0 is -inf. None if a run has no value.
         """
         values = [run.value(metric, self.meaning) for run in self.starts]
-        known = [value for value in values if value is not None]
-        if len(known) < len(values):
+        complete = [value for value in values if value is not None]
+        if len(complete) < len(values):
             return None
         if metric.is_share:
-            return np.array(known)
-        return np.array([math.log(value) if value > 0 else -math.inf for value in known])
+            return np.array(complete)
+        return np.array([math.log(value) if value > 0 else -math.inf for value in complete])
 
     def resolution(self, metric: Metric) -> float:
         """Return the coarsest rounding step of a metric that all runs have, as a share of its value."""
         return max(run.resolution(metric, self.meaning) for run in self.starts)
 
 
-def shared_meaning(runs: Iterable[ComparedRun]) -> Meaning:
-    """Return the meaning that all runs can be read by: from sent if some run is, and as vLLM if some run is."""
-    meanings = [run.meaning for run in runs]
-    clock: Clock = "due" if all(each.clock == "due" for each in meanings) else "sent"
-    return Meaning(clock, any(each.as_vllm for each in meanings))
+def check_distinct(sides: Sequence[Side]) -> None:
+    """Refuse a run that is on two sides.
+
+    Raises:
+        BadInput: Naming both files.
+    """
+    seen: dict[object, str] = {}
+    for side in sides:
+        for run in side.starts:
+            if run.key in seen:
+                problem = f"{run.where} is the same run as {seen[run.key]}"
+                raise BadInput("FILE", problem, "name another to compare it with")
+            seen[run.key] = run.where
 
 
 def together(sides: Sequence[Side]) -> list[Side]:
@@ -138,11 +148,41 @@ def together(sides: Sequence[Side]) -> list[Side]:
     return [replace(side, meaning=meaning) for side in sides]
 
 
+def shared_meaning(runs: Iterable[ComparedRun]) -> Meaning:
+    """Return the meaning that all runs can be read by: from sent if some run is, and as vLLM if some run is."""
+    meanings = [run.meaning for run in runs]
+    clock: Clock = "due" if all(meaning.clock == "due" for meaning in meanings) else "sent"
+    return Meaning(clock, any(meaning.as_vllm for meaning in meanings))
+
+
+def names(paths: Sequence[str]) -> list[str]:
+    """Name sides after what their paths differ in: runs/base/1.json and runs/new/1.json are base and new.
+
+    Of long names that begin alike, such as those that `--save-result` gives, the first word that differs is the name.
+
+    Returns:
+        Letters if the paths give no short names that are all different.
+    """
+    files = list(map(PurePath, paths))
+    parts = [(*path.parts[:-1], path.stem if path.suffix in ENDINGS else path.name) for path in files]
+    ways = (
+        [part[-1] for part in parts],
+        _first_difference([part[::-1] for part in parts]),
+        ["/".join(part[-2:]) for part in parts],
+        _first_difference([part[-1].split("-") for part in parts]),
+    )
+    for candidates in ways:
+        has_no_twins = len(set(candidates)) == len(candidates)
+        if has_no_twins and all(0 < len(name) <= MAX_NAME for name in candidates):
+            return candidates
+    return list(ascii_uppercase[: len(paths)])
+
+
 def _read_runs(path: str) -> Iterator[ComparedRun]:
     if Path(path).is_dir():
-        for each in sorted(Path(path).iterdir()):
-            if each.is_file() and _holds_a_run(each):
-                yield from _runs_of_file(str(each), skip_series=True)
+        for file in sorted(Path(path).iterdir()):
+            if file.is_file() and _holds_a_run(file):
+                yield from _runs_of_file(str(file), skip_series=True)
     else:
         yield from _runs_of_file(path, skip_series=False)
 
@@ -176,16 +216,8 @@ def _holds_a_run(path: Path) -> bool:
         return bool(other_result.read(str(path)))
 
 
-def check_distinct(sides: Sequence[Side]) -> None:
-    """Refuse a run that is on two sides.
-
-    Raises:
-        BadInput: Naming both files.
-    """
-    seen: dict[object, str] = {}
-    for side in sides:
-        for run in side.starts:
-            if run.key in seen:
-                problem = f"{run.where} is the same run as {seen[run.key]}"
-                raise BadInput("FILE", problem, "name another to compare it with")
-            seen[run.key] = run.where
+def _first_difference(rows: Sequence[Sequence[str]]) -> list[str]:
+    for items in zip(*rows, strict=False):
+        if len(set(items)) > 1:
+            return list(items)
+    return [""] * len(rows)

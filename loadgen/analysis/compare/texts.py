@@ -5,10 +5,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
-from loadgen.analysis.compare.confidence_interval import CONFIDENCE, Basis
+from loadgen.analysis.compare.confidence_interval import CONFIDENCE, Basis, NoiseFile
 from loadgen.analysis.compare.metrics import metric_by_name
-from loadgen.analysis.compare.noise_file import NoiseFile
-from loadgen.analysis.compare.row import Conclusion, Row
+from loadgen.analysis.compare.pair import Conclusion, Row
 from loadgen.analysis.compare.side import MIN_STARTS, Side
 from loadgen.util.number_format import percent, signed
 
@@ -27,8 +26,8 @@ def values(row: Row) -> tuple[str, str]:
     """Format both values without unit but %, with two decimals, or as many as show a significant difference."""
     scale = 100 if row.metric.is_share else 1
     digits = _decimals(scale * (row.candidate - row.baseline), 2) if row.conclusion in SIGNIFICANT else 2
-    one, other = (f"{scale * each:.{digits}f}{'%' * row.metric.is_share}" for each in (row.baseline, row.candidate))
-    return one, other
+    unit = "%" if row.metric.is_share else ""
+    return f"{scale * row.baseline:.{digits}f}{unit}", f"{scale * row.candidate:.{digits}f}{unit}"
 
 
 def unit(row: Row) -> str:
@@ -80,8 +79,8 @@ def start_word(*sides: Side) -> str:
 def notes(comparison: Comparison) -> list[str]:
     """List the warnings that precede all numbers."""
     simulated = comparison.simulated_sides
-    said = f"SIMULATED ENGINE ({', '.join(simulated)}): the numbers describe loadgen's simulator, not a real server"
-    return [*comparison.clashes, *([said] if simulated else []), *comparison.notes]
+    warning = f"SIMULATED ENGINE ({', '.join(simulated)}): the numbers describe loadgen's simulator, not a real server"
+    return [*comparison.clashes, *([warning] if simulated else []), *comparison.notes]
 
 
 def load(comparison: Comparison) -> str:
@@ -153,7 +152,7 @@ def explanations(comparison: Comparison, candidate: CandidateRows, rows: Sequenc
 
 def _rounding(candidate: CandidateRows) -> str:
     """List rounding steps that matter to an interval: of throughputs a request, of latencies the client error."""
-    found: dict[str, float] = {}
+    steps: dict[str, float] = {}
     for row in candidate.rows:
         if row.interval is not None and row.interval.high - row.interval.low < NARROW_STEPS * row.resolution:
             what = (
@@ -161,16 +160,19 @@ def _rounding(candidate: CandidateRows) -> str:
                 if row.metric.latency
                 else f"{row.metric.name} to {{}} (a request)"
             )
-            found[what] = max(row.resolution, found.get(what, 0.0))
-    return ", ".join(what.format(percent(step, _decimals(100 * step, 2))) for what, step in found.items())
+            steps[what] = max(row.resolution, steps.get(what, 0.0))
+    return ", ".join(what.format(percent(step, _decimals(100 * step, 2))) for what, step in steps.items())
 
 
 def _repeated(candidate: CandidateRows) -> str:
-    found: dict[str, dict[str, None]] = {}
-    for pair in candidate.repeated.items():
-        name, first = (metric.latency if (metric := metric_by_name(each)) and metric.latency else each for each in pair)
-        found.setdefault(first, {})[name] = None
-    return ", ".join(f"{', '.join(names)} ({first})" for first, names in found.items())
+    names_by_metric: dict[str, dict[str, None]] = {}
+    for names in candidate.repeated.items():
+        metrics = map(metric_by_name, names)
+        repeated, first = (
+            metric.latency if metric and metric.latency else name for name, metric in zip(names, metrics, strict=True)
+        )
+        names_by_metric.setdefault(first, {})[repeated] = None
+    return ", ".join(f"{', '.join(names)} ({first})" for first, names in names_by_metric.items())
 
 
 def noise_lines(file: NoiseFile) -> Iterator[str]:

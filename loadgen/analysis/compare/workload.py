@@ -61,18 +61,19 @@ def workload(result: RunResult) -> dict[str, Any]:
     origin = result.provenance
     settings = origin.settings
     by_time = result.closed_loop and settings.duration is not None  # its number of requests depends on the server
-    named = {name: value for name, value in public(settings).items() if GROUPS[name] in (SAMPLING, LOAD, DATA)}
+    values = public(settings)
+    named = {name: value for name, value in values.items() if GROUPS[name] in (SAMPLING, LOAD, DATA)}
     return named | {
         "model": result.numbers.model_id,
         "endpoint": target.endpoint(settings),
         "requests": settings.num_prompts if by_time else result.numbers.num_prompts,
         "prompts": origin.saved_prompts.get("sha256"),
         "due times": origin.schedule.sha256,
-        **{name: public(settings)[name] for name in ALWAYS_COMPARED},
+        **{name: values[name] for name in ALWAYS_COMPARED},
     }
 
 
-def workload_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]:
+def workload_differences(first: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]:
     """Return the differences between two workloads."""
     always = (
         "model",
@@ -81,55 +82,58 @@ def workload_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> li
         *ALWAYS_COMPARED,
         *(name for name, group in GROUPS.items() if group == SAMPLING),
     )
-    found = differences(one, other, always)
+    result = differences(first, other, always)
     for hashed, names in HASHED_SETTINGS.items():
-        if one[hashed] != other[hashed]:
-            why = differences(one, other, sorted(names - set(always)))
-            if not why and one["requests"] != other["requests"]:
+        if first[hashed] != other[hashed]:
+            why = differences(first, other, sorted(names - set(always)))
+            if not why and first["requests"] != other["requests"]:
                 continue  # the same requests, but fewer
-            found += why or [Difference(hashed, *(f"SHA-256 {str(each[hashed])[:12]}" for each in (one, other)))]
-    return list(dict.fromkeys(found))
+            digests = (f"SHA-256 {str(run[hashed])[:12]}" for run in (first, other))
+            result += why or [Difference(hashed, *digests)]
+    return list(dict.fromkeys(result))
 
 
 def environment(result: RunResult) -> dict[str, Any]:
     """Return the other facts about a run, by name: settings, engine, versions, machine."""
     origin = result.provenance
     engine = dict(origin.saved_engine)
-    own = "commands" in engine
+    has_own_server = "commands" in engine
     place = engine.pop("base_url", None)
-    if own:  # its port was any free one
+    if has_own_server:  # its port was any free one
         port = str(place).rpartition(":")[2]
         engine["commands"] = [
-            " ".join("PORT" if word == port else word for word in each.split()) for each in engine["commands"]
+            " ".join("PORT" if word == port else word for word in command.split()) for command in engine["commands"]
         ]
     names = {name for name, group in GROUPS.items() if group not in (SAMPLING, LOAD, DATA, OUTPUT)}
-    names -= IGNORED | {*ALWAYS_COMPARED} | (ADDRESS_SETTINGS if own else set())
+    names -= IGNORED | {*ALWAYS_COMPARED} | (ADDRESS_SETTINGS if has_own_server else set())
     settings = {flag(name): value for name, value in origin.saved_settings.items() if name in names}
     named = {"engine": engine, "versions": to_json_values(origin.versions), "machine": to_json_values(origin.machine)}
-    return settings | {f"{part}.{name}": value for part, each in named.items() for name, value in each.items()}
+    for part, facts in named.items():
+        settings |= {f"{part}.{name}": value for name, value in facts.items()}
+    return settings
 
 
 def differences(
-    one: Mapping[str, Any], other: Mapping[str, Any], names: Iterable[str] | None = None
+    first: Mapping[str, Any], other: Mapping[str, Any], names: Iterable[str] | None = None
 ) -> list[Difference]:
     """Return the differences between two runs in the settings or facts of some names; None: of all."""
     return [
-        Difference(flag(name) if name in GROUPS else name, *_shortened(_text(one.get(name)), _text(other.get(name))))
-        for name in ({**one, **other} if names is None else names)
-        if one.get(name) != other.get(name)
+        Difference(flag(name) if name in GROUPS else name, *_shortened(_text(first.get(name)), _text(other.get(name))))
+        for name in ({**first, **other} if names is None else names)
+        if first.get(name) != other.get(name)
     ]
 
 
-def _shortened(one: str, other: str) -> tuple[str, str]:
+def _shortened(first: str, other: str) -> tuple[str, str]:
     """Return two texts; of long ones the words that differ, each with the word before it, as a flag in a command."""
-    if max(len(one), len(other)) <= MAX_WHOLE:
-        return one, other
-    words = one.split(), other.split()
+    if max(len(first), len(other)) <= MAX_WHOLE:
+        return first, other
+    words = first.split(), other.split()
     differing: tuple[list[str], list[str]] = ([], [])
     for what, *ends in difflib.SequenceMatcher(None, *words, autojunk=False).get_opcodes():
         if what != "equal":
-            for side, each, (begin, end) in zip(differing, words, (ends[:2], ends[2:]), strict=True):
-                side.append(" ".join(each[max(0, begin - 1) : end]))
+            for side, side_words, (begin, end) in zip(differing, words, (ends[:2], ends[2:]), strict=True):
+                side.append(" ".join(side_words[max(0, begin - 1) : end]))
     return " ... ".join(differing[0]), " ... ".join(differing[1])
 
 

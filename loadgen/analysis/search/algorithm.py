@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from loadgen.analysis.search.ratio_sample import LOOKS, RatioSample
+from loadgen.analysis.search.criteria import LOOKS, RatioSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Run:
 
     def __add__(self, other: "Run") -> "Run":
         """Pool two runs that are conclusive and have not failed."""
-        samples = [one + more for one, more in zip(self.samples, other.samples, strict=True)]
+        samples = [sample + more for sample, more in zip(self.samples, other.samples, strict=True)]
         return Run(samples, max(self.in_flight, other.in_flight))
 
 

@@ -2,11 +2,12 @@
 
 `ttft_p99<500ms` is met exactly if 99 % of the requests have a TTFT below 500 ms, so a limit on a percentile is a limit
 on a share. A failed request meets none. Means and gaps between tokens are those of the requests that succeeded; an SLO
-that limits nothing else also limits failures (`slo.required_limits`).
+that limits nothing else also limits failures (`slo.required_limits`). A `RatioSample` is what the requests of a run
+show of a share or a mean.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Protocol
@@ -14,15 +15,110 @@ from typing import Protocol
 import numpy as np
 
 from loadgen.analysis.request_latencies import Gaps, gaps, latency
-from loadgen.analysis.search.ratio_sample import LOOK_CONFIDENCE, RatioSample
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import OUR_FAULTS, Outcome
 from loadgen.core.record import Record
 from loadgen.errors import BadInput
+from loadgen.stats import block_bootstrap
+from loadgen.stats.ratio_confidence_interval import deciding_shares, mean_bounds, share_bounds
 from loadgen.util.arrays import Floats
 
+LOOKS = 3  # runs at a level whose first run is inconclusive
+# Confidence of each bound, so that "met" holds one-sided with 95 % over all LOOKS at a level: the normal quantile 1.992
+# at each look (Pocock, Biometrika 64, 1977), or Student's at the same level.
+LOOK_CONFIDENCE = NormalDist().cdf(1.992)
 MIN_REQUESTS = 100  # of a run
+
+
+@dataclass(frozen=True, slots=True)
+class RatioSample:
+    """A ratio of two sums over the requests of a run, and its threshold. Requests are in the order of their due times.
+
+    Attributes:
+        numerator: How much of each request is good; for a mean, the sum of its values.
+        denominator: How much of each request there is; for a mean, the number of its values. 0 if it does not count.
+        threshold: The smallest share that meets the criterion; for a mean, the largest mean.
+        is_mean: Whether it is a mean, else a share.
+        least, greatest: What the numerator may truly be, as the client's stamps are not exact; None: they are.
+    """
+
+    numerator: Floats
+    denominator: Floats
+    threshold: float
+    is_mean: bool = False
+    least: Floats | None = None
+    greatest: Floats | None = None
+
+    def __add__(self, other: "RatioSample") -> "RatioSample":
+        numerator, denominator, least, greatest = (
+            np.concatenate(pair)
+            for pair in zip(
+                (self.numerator, self.denominator, *self._ends),
+                (other.numerator, other.denominator, *other._ends),
+                strict=True,
+            )
+        )
+        return RatioSample(numerator, denominator, self.threshold, self.is_mean, least, greatest)
+
+    @property
+    def value(self) -> float | None:
+        """The share or the mean; None if no request counts."""
+        return float(self.numerator.sum() / self.denominator.sum()) if self.denominator.any() else None
+
+    def met(self, in_flight: float) -> bool | None:
+        """Tell whether the threshold is met, by a confidence bound, whatever the truth is within the client error.
+
+        None: the requests are too few to tell, or the client error is too large.
+
+        Args:
+            in_flight: Requests in flight, on average.
+        """
+        bounds = self.bounds(in_flight)
+        if bounds is None:
+            return None
+        low, high = bounds
+        if self.is_mean:
+            return True if high <= self.threshold else False if low > self.threshold else None
+        return True if low >= self.threshold else False if high < self.threshold else None
+
+    def bounds(self, in_flight: float) -> tuple[float, float] | None:
+        """Return the bounds of the share or the mean that `met` judges by; None if no request counts."""
+        compute = mean_bounds if self.is_mean else share_bounds
+        pairs = self._both_ends(
+            lambda values, length: compute(values, self.denominator, length, LOOK_CONFIDENCE), in_flight
+        )
+        return pairs and (pairs[0][0], pairs[1][1])
+
+    def deciding_shares(self, in_flight: float) -> tuple[float, float] | None:
+        """Return the shares between which `met` would be None; None if no request counts. Not for a mean."""
+        pairs = self._both_ends(
+            lambda values, length: deciding_shares(values, self.denominator, length, LOOK_CONFIDENCE, self.threshold),
+            in_flight,
+        )
+        return pairs and (pairs[1][0], pairs[0][1])
+
+    def _both_ends(
+        self, compute: Callable[[Floats, int], tuple[float, float]], in_flight: float
+    ) -> tuple[tuple[float, float], tuple[float, float]] | None:
+        """Compute bounds from the least numerators and from the greatest; None if no request counts.
+
+        Args:
+            compute: Computes bounds from numerators and the length of a block, in requests.
+            in_flight: Requests in flight, on average.
+        """
+        if not self.denominator.any():
+            return None
+        residuals = self.numerator - self.numerator.sum() / self.denominator.sum() * self.denominator
+        length = block_bootstrap.block_length(len(residuals), in_flight, residuals)
+        least, greatest = self._ends
+        of_least = compute(least, length)
+        return of_least, of_least if np.array_equal(greatest, least) else compute(greatest, length)
+
+    @property
+    def _ends(self) -> tuple[Floats, Floats]:
+        least = self.numerator if self.least is None else self.least
+        return least, self.numerator if self.greatest is None else self.greatest
 
 
 class Criterion(Protocol):
@@ -74,9 +170,11 @@ class RequestShare:
         return RatioSample(good, np.ones(len(good)), self.attainment, least=least, greatest=greatest)
 
     def is_good(self, record: Record, settings: RunSettings) -> bool:
-        """Tell whether a request that has ended succeeded and met its limits; one of a single token has no TPOT."""
-        # A request that the client failed to send is no failure of the server, so it is bad only if latencies are
-        # limited.
+        """Tell whether a request that has ended succeeded and met its limits; one of a single token has no TPOT.
+
+        A request that the client failed to send is no failure of the server, so it is bad only if latencies are
+        limited.
+        """
         return self._judge(record, settings)[0]
 
     def _judge(self, record: Record, settings: RunSettings) -> tuple[bool, bool, bool]:
@@ -84,8 +182,8 @@ class RequestShare:
         if record.outcome is not Outcome.OK:
             good = not self.limits and record.outcome in OUR_FAULTS
             return good, good, good
-        found = [(limit, latency(record, limit.metric, settings)) for limit in self.limits]
-        measured = [(limit, value) for limit, value in found if value is not None or limit.metric != "tpot"]
+        values = [(limit, latency(record, limit.metric, settings)) for limit in self.limits]
+        measured = [(limit, value) for limit, value in values if value is not None or limit.metric != "tpot"]
         if any(value is None for _, value in measured):
             return False, False, False
         good, surely, maybe = (
@@ -97,7 +195,11 @@ class RequestShare:
 
 @dataclass(frozen=True, slots=True)
 class LimitCriterion:
-    """A requirement that is a single limit."""
+    """A requirement that is a single limit.
+
+    Attributes:
+        limit: The limit.
+    """
 
     limit: slo.Limit
 
@@ -123,13 +225,17 @@ class GapShare(LimitCriterion):
     def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
         """As `Criterion.sample`: the number of gaps within the limit by the number of gaps."""
         within = np.less_equal if self.limit.inclusive else np.less
-        each = [gaps(record, self.limit.metric) for record in records]
+        gaps_of_requests = [gaps(record, self.limit.metric) for record in records]
 
         def good(end: str) -> Floats:
             threshold = self.limit.threshold
-            return np.array([float(one.repeats[within(getattr(one, end), threshold)].sum()) for one in each])
+            counts = [
+                float(request_gaps.repeats[within(getattr(request_gaps, end), threshold)].sum())
+                for request_gaps in gaps_of_requests
+            ]
+            return np.array(counts)
 
-        total = np.array([float(one.repeats.sum()) for one in each])
+        total = np.array([float(request_gaps.repeats.sum()) for request_gaps in gaps_of_requests])
         return RatioSample(good("ms"), total, self._share, least=good("greatest_ms"), greatest=good("least_ms"))
 
 
@@ -140,12 +246,12 @@ class MeanLimit(LimitCriterion):
 
     def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
         """As `Criterion.sample`: the sum of the values by their number."""
-        each = [self._values(record, settings) for record in records]
+        values_of_requests = [self._values(record, settings) for record in records]
         sums, least, greatest = (
-            np.array([float((getattr(one, end) * one.repeats).sum()) for one in each])
+            np.array([float((getattr(values, end) * values.repeats).sum()) for values in values_of_requests])
             for end in ("ms", "least_ms", "greatest_ms")
         )
-        counts = np.array([float(one.repeats.sum()) for one in each])
+        counts = np.array([float(values.repeats.sum()) for values in values_of_requests])
         return RatioSample(sums, counts, self.limit.threshold, is_mean=True, least=least, greatest=greatest)
 
     def _values(self, record: Record, settings: RunSettings) -> Gaps:
@@ -162,11 +268,19 @@ def separate_criteria(text: str) -> tuple[Criterion, ...]:
     Raises:
         BadInput: A limit cannot be shown to be met.
     """
-    limits = slo.required_limits(text)
-    for limit in limits:
+    criteria: list[Criterion] = []
+    for limit in slo.required_limits(text):
         if why := _why_undecidable(limit):
             raise BadInput("--slo", f"{limit.text!r}: {why[0]}", why[1])
-    return tuple(map(_criterion, limits))
+        if limit.metric == "error":
+            criteria.append(RequestShare(limit.text, (), 1 - limit.threshold))
+        elif limit.percentile is None:
+            criteria.append(MeanLimit(limit))
+        elif limit.metric in slo.GAPS:
+            criteria.append(GapShare(limit))
+        else:
+            criteria.append(RequestShare(limit.text, (limit,), limit.percentile / 100))
+    return tuple(criteria)
 
 
 def joint_criterion(text: str) -> RequestShare:
@@ -218,11 +332,3 @@ def _why_not_per_request(limit: slo.Limit) -> tuple[str, str] | None:
 def _min_requests(attainment: float) -> int:
     z = NormalDist().inv_cdf(LOOK_CONFIDENCE)
     return max(MIN_REQUESTS, math.ceil(2 * z * z * attainment / (1 - attainment)))
-
-
-def _criterion(limit: slo.Limit) -> Criterion:
-    if limit.metric == "error":
-        return RequestShare(limit.text, (), 1 - limit.threshold)
-    if limit.percentile is None:
-        return MeanLimit(limit)
-    return GapShare(limit) if limit.metric in slo.GAPS else RequestShare(limit.text, (limit,), limit.percentile / 100)

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from loadgen.analysis.search.criteria import Criterion, RequestShare
-from loadgen.analysis.search.ratio_sample import LOOK_CONFIDENCE
+from loadgen.analysis.search.criteria import LOOK_CONFIDENCE, Criterion, RequestShare
 from loadgen.config.settings import RunSettings
 from loadgen.errors import ENDED_BY_SEARCH
 from loadgen.metrics.progress import ON_THE_CLOCK, Progress
@@ -16,8 +15,8 @@ from loadgen.metrics.records.file import record_from_line
 from loadgen.metrics.records.shards import shard_path
 from loadgen.stats import block_bootstrap
 from loadgen.stats.ratio_confidence_interval import share_bounds
+from loadgen.util.files import TailReader
 from loadgen.util.number_format import percent
-from loadgen.util.tail import TailReader
 
 StopRule = Callable[[Progress], str | None]  # returns why a run need not go on; None as long as it must
 
@@ -52,7 +51,8 @@ class EarlyStop:
         self._settings, self._count, self._path = settings, settings.num_prompts, path
         self._also = also
         self._tails = [TailReader(path)]
-        self._bad: dict[RequestShare, set[int]] = {each: set() for each in criteria if isinstance(each, RequestShare)}
+        shares = [criterion for criterion in criteria if isinstance(criterion, RequestShare)]
+        self._bad: dict[RequestShare, set[int]] = {share: set() for share in shares}
         self._start_ns = 0
         self.reason: str | None = None
 
@@ -80,8 +80,9 @@ class EarlyStop:
 
     def _read(self) -> bool:
         before = sum(map(len, self._bad.values()))
-        for row in (orjson.loads(line) for tail in self._tails for line in tail.lines()):
-            self._read_row(row)
+        for tail in self._tails:
+            for line in tail.lines():
+                self._read_row(orjson.loads(line))
         return sum(map(len, self._bad.values())) > before
 
     def _read_row(self, row: dict[str, Any]) -> None:

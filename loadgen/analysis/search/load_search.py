@@ -1,22 +1,28 @@
-"""LoadSearch: one search for the highest load that meets an SLO. The caller carries out its runs."""
+"""LoadSearch: one search for the highest load that meets an SLO. The caller carries out its runs.
+
+All runs at a level are judged together, with bounds of the values that the SLO limits.
+"""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
 from loadgen.analysis.search.algorithm import Run, SearchRange, SearchResult, find_highest_level
-from loadgen.analysis.search.criteria import separate_criteria
-from loadgen.analysis.search.level_verdict import judge_level
+from loadgen.analysis.search.criteria import LOOKS, RatioSample, separate_criteria
 from loadgen.analysis.search.levels import AXES, LevelRun, Levels, Measure
-from loadgen.analysis.search.ratio_sample import LOOKS
 from loadgen.analysis.search.search_bounds import UNBOUNDED, SearchBounds
 from loadgen.config import slo
 from loadgen.config.load import AxisName
 from loadgen.config.settings import RunSettings
+from loadgen.core.histogram import Histogram
 from loadgen.errors import BadInput
-from loadgen.report.result.series import Found, LoadLevel, Series
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.metrics.statistic import statistic_ms
+from loadgen.report.result.series import BoundedLimit, Found, LoadLevel, Series
 from loadgen.report.series import TOO_FEW
 from loadgen.util.number_format import duration
 
@@ -55,10 +61,8 @@ class LoadSearch:
             problem = f"{LOOKS} runs of {count} requests are too few to decide {requested.slo}"
             raise BadInput("--num-prompts", problem, f"give {least} or more, or leave it out")
         self._axis, self._chosen, self._bounds = AXES[over], chosen, bounds
-        # the settings of the runs, without the limits and the length of the search
         self.settings = requested.replace(slo=None, duration=None)
         self.first_settings = self.settings.replace(num_prompts=min_requests)
-        # the runs that have ended, and what follows from them. Whoever carries out a run appends its point
         self.data = Series(
             kind="search",
             over=over,
@@ -119,8 +123,10 @@ class LoadSearch:
                 nearest=self._axis.nearest,
                 looks=self._bounds.looks,
             )
-            start = self._given_start()
-            if start is None:
+            start = self._chosen.get(self._axis.setting)
+            if start is None or math.isinf(start):
+                start = FIRST_CONCURRENCY if self._axis.name == "concurrency" else None
+            if start is None:  # the throughput of a run that sends everything at once
                 say(
                     f"up to {levels.runs_left} runs; "
                     f"the first sends {levels.min_requests} requests at once, to choose the first rate"
@@ -129,8 +135,8 @@ class LoadSearch:
                     start = await levels.run_burst()
                 finally:
                     report()
-            say(self._plan(levels, start))
-            self.outcome = await find_highest_level(run_level, start, span)
+            say(self._plan(levels, float(start)))
+            self.outcome = await find_highest_level(run_level, float(start), span)
         finally:
             self._conclude(levels)
 
@@ -148,14 +154,7 @@ class LoadSearch:
         """The highest level that met the limits, so far; 0: none."""
         if self.outcome is not None:
             return self.outcome.level
-        return max((each.level for each in self._levels.values() if each.met), default=0.0)
-
-    def _given_start(self) -> float | None:
-        """Return the first level: the given one; None: the throughput of a run that sends everything at once."""
-        given = self._chosen.get(self._axis.setting)
-        if given is not None and math.isfinite(given):
-            return float(given)
-        return FIRST_CONCURRENCY if self._axis.name == "concurrency" else None
+        return max((level.level for level in self._levels.values() if level.met), default=0.0)
 
     def _plan(self, levels: Levels, level: float) -> str:
         """Describe the number and the length of the runs, and why they are longer than --duration if they are."""
@@ -165,8 +164,8 @@ class LoadSearch:
         if math.isinf(length_s):
             return f"up to {levels.runs_left} runs of at least {count} requests each"
         whole = duration(levels.runs_left * length_s)
-        each = f"up to {levels.runs_left} runs of {duration(length_s)} each at {self.level_text(level)}"
-        plan = f"{each}, {whole} in total; runs at lower levels are longer"
+        runs = f"up to {levels.runs_left} runs of {duration(length_s)} each at {self.level_text(level)}"
+        plan = f"{runs}, {whole} in total; runs at lower levels are longer"
         if duration_s is None or length_s < duration_s + 1:
             return plan
         needs = max(self._criteria, key=lambda criterion: criterion.min_requests).text
@@ -180,25 +179,84 @@ class LoadSearch:
             limits_met = [sample.met(run.in_flight) for sample in run.samples]
             self.data.points[number] = self.data.points[number].with_verdict(met, why, limits_met)
             if math.isfinite(level):
-                at_level = [each for each in level_runs if each.level == level]
+                at_level = [level_run for level_run in level_runs if level_run.level == level]
                 self._levels[level] = judge_level(at_level, self._limits, self.data.latency_from)
-            say(f"{self.level_text(level)}: {_outcome(met, why, self._levels.get(level))}")
+            together = self._levels.get(level)
+            outcome = OUTCOME[met] + (f" ({why})" if why else "")
+            if met is None and together is not None and together.met is not None:
+                outcome = f"{OUTCOME[together.met]}, by {together.runs} runs together"
+            say(f"{self.level_text(level)}: {outcome}")
         self._reported = len(level_runs)
         self.data.levels = [self._levels[level] for level in sorted(self._levels)]
 
     def _conclude(self, levels: Levels) -> None:
-        found = self.outcome
+        outcome = self.outcome
         self.data.found = Found(
             level=self.found_level or None,
-            fails=found.fails if found and math.isfinite(found.fails) else None,
-            end=found.end.value if found else "early",
-            last=found.tried[-1][0] if found else None,
+            fails=outcome.fails if outcome and math.isfinite(outcome.fails) else None,
+            end=outcome.end.value if outcome else "early",
+            last=outcome.tried[-1][0] if outcome else None,
         )
         self.data.notes += levels.notes
 
 
-def _outcome(met: bool | None, why: str | None, level: LoadLevel | None) -> str:
-    """Say how a run ended, or how all runs at its level together did if it alone does not show it."""
-    if met is None and level is not None and level.met is not None:
-        return f"{OUTCOME[level.met]}, by {level.runs} runs together"
-    return OUTCOME[met] + (f" ({why})" if why else "")
+def judge_level(level_runs: Sequence[LevelRun], limits: Sequence[slo.Limit], clock: str) -> LoadLevel:
+    """Judge the runs at a level together.
+
+    Args:
+        level_runs: The runs, one at least, all at one level.
+        limits: Of the SLO, one for each criterion of the runs.
+        clock: "due" or "sent", from which latencies are counted.
+    """
+    counted = [level_run for level_run in level_runs if level_run.run.inconclusive is None]
+    runs = [level_run.run for level_run in counted if level_run.run.samples]
+    pooled: Run | None = reduce(add, runs) if runs else None
+    failed = next((level_run for level_run in counted if level_run.run.failed), None)
+    why = failed.why if failed else None if counted else level_runs[-1].why
+    snapshots = [level_run.result.snapshot for level_run in counted or level_runs[-1:]]
+    return LoadLevel(
+        level=level_runs[0].level,
+        met=False if failed else pooled.met() if pooled else None,
+        runs=len(counted),
+        why=why,
+        slo=[_bounded(limit, number, pooled, snapshots, clock) for number, limit in enumerate(limits)],
+    )
+
+
+def _bounded(
+    limit: slo.Limit, number: int, pooled: Run | None, snapshots: Sequence[Snapshot], clock: str
+) -> BoundedLimit:
+    sample, in_flight = (pooled.samples[number], pooled.in_flight) if pooled else (None, 0.0)
+    bounds: tuple[float | None, float | None, float | None]
+    rates = sample.bounds(in_flight) if sample and limit.metric == "error" else None
+    if limit.metric != "error":
+        bounds = _latencies(limit, sample, in_flight, snapshots, clock)
+    elif sample is None or sample.value is None or rates is None:
+        bounds = (None, None, None)
+    else:
+        bounds = (1 - sample.value, max(0.0, 1 - rates[1]), min(1.0, 1 - rates[0]))
+    value, low, high = (None if bound is None or math.isinf(bound) else bound for bound in bounds)
+    met = sample.met(in_flight) if sample else None
+    return BoundedLimit(limit=limit.text, value=value, low=low, high=high, met=met)
+
+
+def _latencies(
+    limit: slo.Limit, sample: RatioSample | None, in_flight: float, snapshots: Sequence[Snapshot], clock: str
+) -> tuple[float | None, float | None, float | None]:
+    """Return the value of a latency, ms, and its bounds; infinite where they lie among requests that failed."""
+    name = slo.distribution(limit.metric, clock)
+    failed = 0 if limit.metric in slo.GAPS else sum(snapshot.failures.failed for snapshot in snapshots)
+
+    def pooled(histograms: Callable[[Snapshot], dict[str, Histogram]]) -> Histogram:
+        return reduce(add, (histograms(snapshot)[name] for snapshot in snapshots))
+
+    value = statistic_ms(pooled(lambda snapshot: snapshot.histograms), limit.statistic, failed)
+    if sample is not None and value is not None and sample.is_mean:
+        return value, *(sample.bounds(in_flight) or (None, None))
+    shares = sample.deciding_shares(in_flight) if sample is not None and value is not None else None
+    if shares is None:
+        return value, None, None
+    least, most = shares
+    low = statistic_ms(pooled(lambda snapshot: snapshot.lower), f"p{100 * max(0.0, least)}", failed)
+    high = statistic_ms(pooled(lambda snapshot: snapshot.upper), f"p{100 * most}", failed) if most <= 1 else None
+    return value, low, high

@@ -43,7 +43,7 @@ def check_several(requested: RunSettings) -> None:
     Raises:
         BadInput: A class has limits of its own.
     """
-    if any(one.slo for one in requested.request_classes):
+    if any(request_class.slo for request_class in requested.request_classes):
         problem = "limits of a class are judged in single runs: several runs are judged by all requests together"
         raise BadInput("--class", problem, "leave slo out, and give --slo")
 

@@ -3,23 +3,22 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadgen.cli import exit_codes, step_summary
-from loadgen.cli.output_file import writing
+from loadgen.cli import exit_codes
+from loadgen.cli.output import append_step_summary, wants_step_summary, writing
 from loadgen.config.option import flag
 from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
+from loadgen.util.files import write_atomic
 from loadgen.util.terminal_text import Screen, printable
 
 if TYPE_CHECKING:
     from loadgen.analysis.compare import JudgedComparison, Side
-    from loadgen.report.gate import Demand
-    from loadgen.report.html import Document
 
 MAX_SIDES = 26
 
@@ -33,24 +32,24 @@ def main(argv: list[str]) -> int:
     _check_apart(arguments)
     if arguments.junit is not None and not arguments.fail_if:
         raise BadInput("--junit", "has nothing to report", 'give --fail-if as well, for example "ttft_p99>+5%"')
-    sides = [compare.Side.read(*each) for each in zip(_names(arguments), arguments.sides, strict=True)]
+    sides = list(map(compare.Side.read, _names(arguments), arguments.sides))
     if arguments.save_noise is not None:
         return _save_noise(arguments, sides[0])
     noise = None if arguments.noise is None else compare.NoiseFile.read(arguments.noise)
-    found = compare.JudgedComparison.of(sides, noise=noise, fail_if=arguments.fail_if, anyway=arguments.anyway)
-    judged = found.judgements
-    _write(arguments, found)
+    comparison = compare.JudgedComparison.of(sides, noise=noise, fail_if=arguments.fail_if, anyway=arguments.anyway)
+    _write(arguments, comparison)
     if arguments.json:
         from loadgen.report import to_json
 
-        sys.stdout.write(to_json(found.to_dict()) + "\n")
+        sys.stdout.write(to_json(comparison.to_dict()) + "\n")
     else:
-        sys.stdout.write(compare.render(found, Screen.of(sys.stdout)))
-    for each in judged:
-        print(printable(str(each)), file=sys.stderr if arguments.json else sys.stdout)
-    if any(each.failed for each in judged):
+        sys.stdout.write(compare.render(comparison, Screen.of(sys.stdout)))
+    for judgement in comparison.judgements:
+        print(printable(str(judgement)), file=sys.stderr if arguments.json else sys.stdout)
+    outcomes = [judgement.failed for judgement in comparison.judgements]
+    if any(outcomes):
         return exit_codes.CHANGED
-    return exit_codes.INVALID if any(each.failed is None for each in judged) else exit_codes.DONE
+    return exit_codes.INVALID if None in outcomes else exit_codes.DONE
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -91,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _names(arguments: argparse.Namespace) -> list[str]:
-    from loadgen.analysis.compare.names import names as side_names
+    from loadgen.analysis.compare.side import names as side_names
 
     count = len(arguments.sides)
     if count > MAX_SIDES:
@@ -110,7 +109,7 @@ def _names(arguments: argparse.Namespace) -> list[str]:
             )
     if arguments.names is None:
         return side_names(arguments.sides)
-    names = [each.strip() for each in arguments.names.split(",")]
+    names = [name.strip() for name in arguments.names.split(",")]
     if len(names) != count or len(set(names)) < count or not all(names):
         raise BadInput("--names", f"{arguments.names!r} does not name {count} sides", "give each side a different name")
     return names
@@ -141,35 +140,29 @@ def _save_noise(arguments: argparse.Namespace, side: "Side") -> int:
     return exit_codes.DONE
 
 
-def _write(arguments: argparse.Namespace, found: "JudgedComparison") -> None:
+def _write(arguments: argparse.Namespace, comparison: "JudgedComparison") -> None:
     """Write the files that are asked for, with the outcome of the conditions before the numbers."""
-    if not (arguments.markdown or arguments.junit or arguments.html or step_summary.wanted()):
+    if not (arguments.markdown or arguments.junit or arguments.html or wants_step_summary()):
         return
     from loadgen.analysis.compare import page
-    from loadgen.report import html, junit
-    from loadgen.util.atomic_file import write_atomic
+    from loadgen.report import gate, html
+    from loadgen.report.ci_summary import gate_blocks
 
-    demands = [each.demand for each in found.judgements]
-    document = _with_gate(page(found), demands)
-    suite = junit.Suite("compare", document.title, demands)
+    demands = [judgement.demand for judgement in comparison.judgements]
+    document = page(comparison)
+    if demands:
+        blocks = document.blocks
+        place = next(number for number, block in enumerate(blocks, 1) if block.shape == "badge")
+        document = replace(document, blocks=(*blocks[:place], *gate_blocks(demands), *blocks[place:]))
+    suite = gate.Suite("compare", document.title, demands)
     texts: dict[str, Callable[[], str]] = {
         "markdown": lambda: html.github(document),
-        "junit": lambda: junit.xml([suite]),
+        "junit": lambda: gate.junit_xml([suite]),
         "html": lambda: html.html(document),
     }
     for name, text in texts.items():
         if (path := getattr(arguments, name)) is not None:
             with writing(flag(name), path):
                 write_atomic(Path(path), text())
-    if step_summary.wanted():
-        step_summary.append(html.github(document))
-
-
-def _with_gate(document: "Document", demands: "Sequence[Demand]") -> "Document":
-    from loadgen.report.ci_summary import gate_blocks
-
-    if not demands:
-        return document
-    blocks = document.blocks
-    place = next(number for number, block in enumerate(blocks, 1) if block.shape == "badge")
-    return replace(document, blocks=(*blocks[:place], *gate_blocks(demands), *blocks[place:]))
+    if wants_step_summary():
+        append_step_summary(html.github(document))

@@ -4,20 +4,24 @@ import contextlib
 import dataclasses
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from loadgen.cli import exit_codes, flags, run_settings
 from loadgen.cli.compat.tool_flags import flags_as_written
-from loadgen.cli.live.progress_line import ProgressLine, preparing_text
+from loadgen.cli.live.progress_line import ProgressLine, preparing_text, time_left
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.data import DataSettings
 from loadgen.config.option import flag
 from loadgen.errors import BadInput
-from loadgen.util import log_setup
-from loadgen.util.argument_parser import UNKNOWN
-from loadgen.util.terminal_text import has_colours
+from loadgen.util import files, terminal_text
+from loadgen.util.argument_parser import UNKNOWN, OneLineParser
+from loadgen.util.files import atomic_file
+from loadgen.util.packages import find
+from loadgen.util.terminal_text import has_colours, printable
+from loadgen.workload import endpoints
 
 if TYPE_CHECKING:
     from loadgen.config.settings import RunSettings
@@ -49,19 +53,13 @@ def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
     name = argv[0] if argv else ""
     if name == "fetch":
-        from loadgen.cli.dataset import fetch
-
-        return fetch.main(argv[1:])
+        return fetch(argv[1:])
     if name == "cache":
-        from loadgen.cli.dataset import cache
-
-        return cache.main(argv[1:])
-    given = _parsed(argv)
-    with flags_as_written(given):
-        path = given.pop("export", None)
-        from loadgen.workload import endpoints
-
-        return show(endpoints.checked(run_settings.settings(given)), path)
+        return cache(argv[1:])
+    flag_values = _parsed(argv)
+    with flags_as_written(flag_values):
+        path = flag_values.pop("export", None)
+        return show(endpoints.checked(run_settings.settings(flag_values)), path)
 
 
 def show(settings: "RunSettings", path: str | None = None) -> int:
@@ -75,7 +73,10 @@ def show(settings: "RunSettings", path: str | None = None) -> int:
 
     unnamed = settings.tokenizer is None and settings.model is None
     if unnamed:
-        settings = settings.replace(tokenizer=_simulators_tokenizer())
+        # Without a server named, `loadgen run` measures the simulator.
+        simulator = find("engines", "sim")
+        shown = find("launchers", "local").shown(simulator, simulator.default_model, {}, ())
+        settings = settings.replace(tokenizer=str(shown.tokenizer))
     settings = with_known_count(settings)
     if settings.json and path == STDOUT:
         raise BadInput("--export", "stdout is taken by --json", "name a file")
@@ -88,12 +89,65 @@ def show(settings: "RunSettings", path: str | None = None) -> int:
     return exit_codes.DONE
 
 
-def _simulators_tokenizer() -> str:
-    """Return the path of the simulator's tokenizer: without a server named, `loadgen run` measures the simulator."""
-    from loadgen.util.plugins import find
+def fetch(argv: list[str]) -> int:
+    """Download a published data file, and resume an interrupted download; returns the exit code."""
+    parser = OneLineParser(
+        "loadgen dataset fetch",
+        description="Download a published data file from the Hugging Face hub, or from the mirror in HF_ENDPOINT. "
+        "An interrupted download is resumed; a complete file is not downloaded again.",
+    )
+    parser.add_argument(
+        "name", choices=["sharegpt"], help="the data set: the ShareGPT file that `vllm bench serve` uses, 673 MB"
+    )
+    parser.add_argument("--to", metavar="FOLDER", default=".", help="the folder to save it in (the current folder)")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    arguments = parser.parse_args(argv)
+    from loadgen.workload.files import download
 
-    simulator = find("engines", "sim")
-    return str(find("launchers", "local").shown(simulator, simulator.default_model, {}, ()).tokenizer)
+    hub = os.environ.get("HF_ENDPOINT") or download.HUB
+    folder = Path(os.path.expanduser(arguments.to))
+    try:
+        with _Download(arguments.quiet) as progress:
+            file = download.fetch(download.SHAREGPT, folder, hub, progress.show)
+    except KeyboardInterrupt:
+        print(f"loadgen dataset: interrupted; {download.AGAIN}", file=sys.stderr)
+        return exit_codes.INTERRUPTED
+    print(f"{file.path}: {file.path.stat().st_size:,} bytes" + ("" if file.sha256 else ", already complete"))
+    if file.sha256:
+        print(f"SHA-256 {file.sha256}")
+    print(f"to send it: --dataset-name sharegpt --dataset-path {file.path}")
+    return exit_codes.DONE
+
+
+def cache(argv: list[str]) -> int:
+    """Show or delete the cached prompts; returns the exit code."""
+    parser = OneLineParser(
+        "loadgen dataset cache",
+        description="Show the prompts that are cached on this machine, or delete them.",
+    )
+    parser.add_argument("--clear", action="store_true", help="delete all of them; the next run makes its prompts again")
+    arguments = parser.parse_args(argv)
+    from loadgen.workload.datasets import prompt_cache
+
+    entries = prompt_cache.entries()
+    size = _size(sum(entry.bytes for entry in entries))
+    if arguments.clear:
+        try:
+            prompt_cache.clear()
+        except OSError as error:
+            raise BadInput(
+                "--clear", f"{prompt_cache.folder()}: {error.strerror}", "delete the folder by hand"
+            ) from error
+        print(f"deleted {len(entries)} entries, {size}, from {prompt_cache.folder()}")
+        return exit_codes.DONE
+    print(f"{len(entries)} entries, {size}, in {prompt_cache.folder()}")
+    if entries:
+        print(f"{'data set':<20}{'prompts':>12}{'size':>12}{'last used':>14}  file")
+    now_s = time.time()
+    for entry in entries:
+        row = f"{entry.dataset:<20}{entry.prompts:>12,}{_size(entry.bytes):>12}{_ago(now_s - entry.used_s):>14}"
+        print(printable(f"{row}  {entry.path.name[:12]}…"))
+    return exit_codes.DONE
 
 
 def parser(tool: str | None = None) -> TopicParser:
@@ -123,9 +177,9 @@ def _parsed(argv: list[str]) -> dict[str, Any]:
 
 
 def _show(settings: "RunSettings", path: str | None) -> None:
-    from loadgen.cli.dataset.overview import render
+    from loadgen.cli.commands.dataset_overview import render
 
-    log_setup.to_stderr(settings.log_level)
+    terminal_text.log_to_stderr(settings.log_level)
     overview = _overview(settings, path)
     human = sys.stderr if settings.json or path == STDOUT else sys.stdout
     colour = has_colours(human)
@@ -175,11 +229,39 @@ def _destination(path: str | None) -> Iterator[BinaryIO | None]:
     if path is None or path == STDOUT:
         yield None if path is None else sys.stdout.buffer
         return
-    from loadgen.util import private_files
-    from loadgen.util.atomic_file import atomic_file
-
     try:
-        with atomic_file(Path(os.path.expanduser(path)), private_files.opener) as file:
+        with atomic_file(Path(os.path.expanduser(path)), files.private_opener) as file:
             yield file
     except OSError as error:
         raise BadInput("--export", f"{path} cannot be written ({error.strerror})", "choose another path") from error
+
+
+class _Download(ProgressLine):
+    """The progress of a download: bytes, rate, and time left."""
+
+    def __init__(self, quiet: bool) -> None:
+        super().__init__(self._text_of, quiet=quiet)
+        self._before: int | None = None  # bytes of an earlier attempt
+        self._total = 0
+
+    def show(self, done: int, total: int) -> None:
+        self._before = done if self._before is None else min(self._before, done)
+        self._total = total
+        self(done)
+
+    def _text_of(self, done: int, elapsed_s: float) -> str:
+        before = self._before or 0
+        rest = time_left(done - before, self._total - before, elapsed_s)
+        rate = f"{(done - before) / elapsed_s / 1e6:.1f} MB/s{rest}"
+        return f"fetching: {done / 1e6:.1f} of {self._total / 1e6:.1f} MB, {rate}"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
+
+
+def _ago(seconds: float) -> str:
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.0f} {unit} ago"
+    return f"{max(0.0, seconds):.0f} s ago"

@@ -1,6 +1,8 @@
 """`loadgen demo`: measure the built-in simulator at 1,000 requests/s, with answers that this machine can carry."""
 
-from loadgen.cli.stderr import say
+from loadgen.cli.commands import run
+from loadgen.cli.output import say
+from loadgen.config.settings import RunSettings
 from loadgen.util.argument_parser import OneLineParser
 
 RATE, SECONDS = 1000, 5
@@ -21,8 +23,6 @@ def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
     description = f"Measure the built-in simulator at {RATE:,} requests/s, and write {PAGE}."
     OneLineParser("loadgen demo", description=description).parse_args(argv)
-    from loadgen.cli.commands import run
-
     say("measuring for 1 s what this machine can carry")
     lengths = f"--random-input-len {PROMPT_TOKENS} --random-output-len {_tokens()}"
     load = f"--engine sim --rate {RATE} --num-prompts {RATE * SECONDS} {lengths}"
@@ -34,7 +34,6 @@ def main(argv: list[str]) -> int:
 
 def _tokens() -> int:
     """Return how many tokens an answer may have, from a run of a second with the shortest answers."""
-    from loadgen.config.settings import RunSettings
     from loadgen.library.run import run_sync
 
     settings = RunSettings(

@@ -3,18 +3,27 @@
 import json
 import signal
 import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from loadgen.cli import exit_codes
-from loadgen.cli.doctor import State, examine, screen, software
+from loadgen.cli.doctor import examine, software
+from loadgen.cli.doctor.limit import Limit, State
+from loadgen.cli.doctor.network import STREAMS
 from loadgen.cli.live.progress_line import ERASE
 from loadgen.metrics.records.header import versions
-from loadgen.util import log_setup
+from loadgen.util import terminal_text
 from loadgen.util.argument_parser import OneLineParser
+from loadgen.util.number_format import four_digits, percent
+from loadgen.util.terminal_text import printable
 
-if TYPE_CHECKING:
-    from loadgen.cli.doctor.capacity import Capacity
+if TYPE_CHECKING:  # the limits can be shown without the compiled modules
+    from loadgen.cli.doctor.capacity import Capacity, Climb, Drive
+
+WIDTH = 80
+MARKS = {State.OK: "ok", State.LOW: "LOW", State.UNKNOWN: "?"}
 
 
 def main(argv: list[str]) -> int:
@@ -27,18 +36,18 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     parser.add_argument("--no-measure", action="store_true", help="show only the limits")
     flags = parser.parse_args(argv)
-    found = examine()
-    (built,) = (limit for limit in found if limit.name == software.MODULES)
+    limits = examine()
+    (built,) = (limit for limit in limits if limit.name == software.MODULES)
     release_build = built.state is State.OK  # figures of a debug build would mislead
     runs = release_build and not flags.no_measure
     if flags.json:
-        limits, capacity = list(map(asdict, found)), _measure() if runs else None
+        capacity = _measure() if runs else None
         measured = asdict(capacity) if capacity else None
-        print(json.dumps({"limits": limits, "versions": versions(), "measured": measured}))
+        print(json.dumps({"limits": list(map(asdict, limits)), "versions": versions(), "measured": measured}))
         return exit_codes.DONE
-    print("\n".join((*screen.limits(found), *screen.versions(versions()))), flush=True)
+    print("\n".join((*limit_lines(limits), *version_lines(versions()))), flush=True)
     if runs:
-        print("\n".join(("", *screen.capacity_lines(_measure()))))
+        print("\n".join(("", *capacity_lines(_measure()))))
     elif not release_build:
         print("\nNot measured: the compiled modules are missing, or a debug build.")
     return exit_codes.DONE
@@ -48,7 +57,7 @@ def _measure() -> "Capacity":
     """Measure the capacity and print the phases; a signal ends the test server, too."""
     from loadgen.cli.doctor import capacity
 
-    log_setup.to_stderr("error")  # the warnings of a run are among the limits
+    terminal_text.log_to_stderr("error")  # the warnings of a run are among the limits
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         # With Python's own handler, asyncio cancels what runs. An exception that is raised in a callback may be lost.
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -66,3 +75,72 @@ def _measure() -> "Capacity":
     finally:
         if on_terminal:
             print(ERASE, file=sys.stderr, end="", flush=True)
+
+
+def limit_lines(limits: Sequence[Limit]) -> Iterator[str]:
+    """Yield lines for each limit: its state, value and consequence, and the remedy if it is low."""
+    for limit in limits:
+        head = f"{MARKS[limit.state]:<4}{limit.name:<19}"
+        yield from _wrapped(head, f"{limit.value}: {limit.bounds}")
+        if limit.state is State.LOW:
+            yield from _wrapped(" " * len(head) + "-> ", limit.remedy)
+
+
+def version_lines(packages: Mapping[str, str | None]) -> Iterator[str]:
+    """Yield the versions on a line or two."""
+    text = ", ".join(f"{name} {version or 'missing'}" for name, version in packages.items())
+    yield from _wrapped(f"{'':<4}{'versions':<19}", text)
+
+
+def capacity_lines(capacity: "Capacity") -> Iterator[str]:
+    """Yield the measured capacity, in sentences."""
+    shared = "the only core" if capacity.cores == 1 else f"the {capacity.cores} cores"
+    yield from _wrapped("", _drives("Requests/s of 1 token", capacity.requests, lambda drive: drive.requests_per_s))
+    yield from _wrapped("", _drives("Token events/s", capacity.events, lambda drive: drive.events_per_s))
+    yield from _wrapped("", f"{STREAMS:,} concurrent streams: {_streams(capacity)}.")
+    text = f"Server and client shared {shared} of this machine; with a server on another machine the client has more."
+    yield from _wrapped("", text)
+    if any(drive.disturbance for drive in capacity.runs):
+        text = "Other processes kept this machine busy; measure again without them for higher figures."
+        yield from _wrapped("", text)
+
+
+def _drives(what: str, climb: "Climb", figure: "Callable[[Drive], float]") -> str:
+    best, missed = climb.best, climb.missed
+    shown = best or missed
+    if shown is None:
+        return f"{what}: not measured."
+    text = f"{what}: {figure(shown):,.0f} from one process, {_quality(shown)}."
+    if best is None:
+        return text
+    if missed is None:
+        return f"{text} No higher rate was tried."
+    return f"{text} At {figure(missed):,.0f}: {_quality(missed)}."
+
+
+def _streams(capacity: "Capacity") -> str:
+    drive = capacity.streams
+    if drive is None:
+        return f"no, since this process can open only {capacity.connections:,} connections"
+    if drive.streams < STREAMS:
+        return f"no, since only {drive.streams:,} were open at the same time"
+    return f"yes, with {drive.events_per_s:,.0f} token events/s, {_quality(drive)}"
+
+
+def _quality(drive: "Drive") -> str:
+    """Say how far a run can be believed, and if it is not VALID, why not."""
+    error = "" if drive.client_error_ms is None else f", client at most {four_digits(drive.client_error_ms)} ms"
+    text = f"{drive.verdict}{error}, loop {percent(drive.busy_share)} busy"
+    because = "; ".join(filter(None, (", ".join(drive.failed), drive.disturbance)))
+    return text if drive.valid else f"{text} ({because})"
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    return textwrap.wrap(
+        printable(text),
+        WIDTH,
+        initial_indent=head,
+        subsequent_indent=" " * len(head),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

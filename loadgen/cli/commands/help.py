@@ -1,9 +1,10 @@
-"""`loadgen help`: show the commands, the flags of one by topic, or the exit codes."""
+"""`loadgen help`: show the commands, the flags of one by topic, or the exit codes; and `loadgen version`."""
 
 from typing import TYPE_CHECKING
 
 from loadgen.cli import command_list, exit_codes
 from loadgen.errors import BadInput
+from loadgen.version import __version__
 
 if TYPE_CHECKING:
     from loadgen.cli.topic_parser import TopicParser
@@ -32,6 +33,15 @@ def main(argv: list[str]) -> int:
         return command([*words, "--help"])
     else:
         raise BadInput(name, "unknown command", command_list.remedy(name))
+    return exit_codes.DONE
+
+
+def version(argv: list[str]) -> int:
+    """Print the version of loadgen; returns the exit code."""
+    from loadgen.util.argument_parser import OneLineParser  # not before: `loadgen --help` parses no flags
+
+    OneLineParser("loadgen version", description="Print the version of loadgen.").parse_args(argv)
+    print(f"loadgen {__version__}")
     return exit_codes.DONE
 
 

@@ -5,17 +5,19 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loadgen.cli import exit_codes
-from loadgen.cli.output_file import writing
+from loadgen.cli.output import say, writing
 from loadgen.cli.runs.journal import journals
-from loadgen.cli.stderr import say
 from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
+from loadgen.metrics.records.file import RecordFile
+from loadgen.util import packages
 from loadgen.util.argument_parser import OneLineParser
-from loadgen.util.private_files import state_folder
+from loadgen.util.files import atomic_file, state_folder
 from loadgen.util.terminal_text import Screen
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from loadgen.report.result.series import Series
 
     # Each file that is read, with its results of loadgen, or those of another tool.
-    Found = Sequence[tuple[str, list[dict[str, Any]], list[OtherResult]]]
+    Files = Sequence[tuple[str, list[dict[str, Any]], list[OtherResult]]]
 
 T = TypeVar("T")
 STDOUT = "-"
@@ -52,32 +54,33 @@ def main(argv: list[str]) -> int:
             raise BadInput(f"--{name}", f"{getattr(arguments, name)} is the file that is to be read", "name another")
     if len(written) > 1:
         raise BadInput(f"--{written[-1]}", f"cannot be combined with --{written[0]}", "run the command twice")
-    paths = arguments.files or [_latest()]
+    paths = arguments.files or list(map(str, journals()[-1:]))
+    if not paths:
+        raise BadInput("FILE", f"no run that ended early has left records in {state_folder()}", "name a file")
     if not arguments.files:
         say(f"the records of the last run that ended early: {paths[0]}")
     if arguments.tool:
-        for path in paths:
-            _emulate(path, arguments.tool, arguments.json)
+        _print_emulated(paths, arguments.tool, arguments.json)
         return exit_codes.DONE
     if arguments.csv is not None:
         _write("--csv", arguments.csv, _csv_lines(paths))
         return exit_codes.DONE
 
     form = next((name for name in (*written, "json") if getattr(arguments, name)), None)
-    found = [(path, *_read(path, form)) for path in paths]
+    files = [(path, *_read(path, form)) for path in paths]
     if arguments.html:
-        _write_page(arguments.html, found)
+        _write_page(arguments.html, files)
     elif arguments.markdown:
         from loadgen.report import ci_summary
 
-        texts = [text for _, made in _of_each(found, lambda _, each: ci_summary.markdown(each)) for text in made]
-        _write("--markdown", arguments.markdown, ["\n".join(texts)])
+        texts = (made for _, made in _of_each(files, lambda _, result: ci_summary.markdown(result)))
+        _write("--markdown", arguments.markdown, ["\n".join(chain.from_iterable(texts))])
     elif arguments.junit:
-        _write("--junit", arguments.junit, [_junit(found)])
+        _write("--junit", arguments.junit, [_junit(files)])
     if (to := arguments.html or arguments.markdown or arguments.junit) and to != STDOUT:
         print(f"Saved: {to}", file=sys.stderr if arguments.json else sys.stdout)
     if arguments.json or not written:
-        _print(found, arguments.json)
+        _print(files, arguments.json)
     return exit_codes.DONE
 
 
@@ -155,22 +158,23 @@ def _read(path: str, form: str | None) -> "tuple[list[dict[str, Any]], list[Othe
         return [], others
 
 
-def _of_each(found: "Found", make: "Callable[[str, RunResult | Series], T]") -> "Iterator[tuple[str, list[T]]]":
+def _of_each(files: "Files", make: "Callable[[str, RunResult | Series], T]") -> "Iterator[tuple[str, list[T]]]":
     """Yield each file, and what is made of its path and each of its results."""
     from loadgen.report import from_dict
     from loadgen.runner import run_result
 
-    for path, saved, _ in found:
+    for path, saved, _ in files:
         with run_result.whole(path):
-            made = [make(path, from_dict(each)) for each in saved]
+            made = [make(path, from_dict(result)) for result in saved]
         yield path, made
 
 
-def _print(found: "Found", as_json: bool) -> None:
+def _print(files: "Files", as_json: bool) -> None:
     from loadgen.report import RunResult, render, series_console, to_json
 
     if as_json:
-        sys.stdout.writelines(f"{to_json(each)}\n" for _, saved, _ in found for each in saved)
+        for _, saved, _ in files:
+            sys.stdout.writelines(f"{to_json(result)}\n" for result in saved)
         return
     screen = Screen.of(sys.stdout)
 
@@ -179,23 +183,22 @@ def _print(found: "Found", as_json: bool) -> None:
             return render(result, screen=screen)
         return series_console.render(result, screen=screen)
 
-    for (_, texts), (_, _, others) in zip(_of_each(found, text), found, strict=True):
+    for (_, texts), (_, _, others) in zip(_of_each(files, text), files, strict=True):
         sys.stdout.writelines((*texts, *(other.text() for other in others)))
 
 
-def _write_page(page: str, found: "Found") -> None:
+def _write_page(page: str, files: "Files") -> None:
     from loadgen.report import save_page
     from loadgen.report.run_page import html
     from loadgen.runner import run_result
 
-    results = [result for _, each in _of_each(found, lambda _, each: each) for result in each]
-
+    results = list(chain.from_iterable(made for _, made in _of_each(files, lambda _, result: result)))
     try:
-        with writing("--html", page), run_result.whole(", ".join(path for path, _, _ in found)):
+        with writing("--html", page), run_result.whole(", ".join(path for path, _, _ in files)):
             save_page(page, results)
     except BadInput as error:
         if error.field == "FILE":  # find the file at fault
-            deque(_of_each(found, lambda _, each: html([each])), 0)
+            deque(_of_each(files, lambda _, result: html([result])), 0)
         raise
 
 
@@ -203,29 +206,27 @@ def _write(name: str, to: str, lines: Iterable[str]) -> None:
     if to == STDOUT:
         sys.stdout.writelines(lines)
         return
-    from loadgen.util.atomic_file import atomic_file
-
     with writing(name, to), atomic_file(Path(to)) as file:
         file.writelines(line.encode() for line in lines)
 
 
-def _junit(found: "Found") -> str:
+def _junit(files: "Files") -> str:
     """Write a suite for each run.
 
     Raises:
         BadInput: A file holds a series, whose runs have results of their own.
     """
-    from loadgen.report import RunResult, ci_summary, junit
+    from loadgen.report import RunResult, ci_summary, gate
 
-    def suite(path: str, result: "RunResult | Series") -> junit.Suite | None:
+    def suite(path: str, result: "RunResult | Series") -> gate.Suite | None:
         return ci_summary.suite(result) if isinstance(result, RunResult) else None
 
-    suites: list[junit.Suite] = []
-    for path, made in _of_each(found, suite):
+    suites: list[gate.Suite] = []
+    for path, made in _of_each(files, suite):
         if None in made:
             raise BadInput("--junit", f"{path} is a series, which has no gate", "name the results of its runs")
         suites += filter(None, made)
-    return junit.xml(suites)
+    return gate.junit_xml(suites)
 
 
 def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
@@ -234,30 +235,23 @@ def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
     Raises:
         BadInput: Results and records are mixed, or a file cannot be read.
     """
-    from loadgen.metrics.records.file import RecordFile
-    from loadgen.report import csv_file, request_rows, run_rows
+    from loadgen.report import csv_rows
 
     records = [path for path in paths if RecordFile.is_one(path)]
     if not records:
-        found = [(path, *_read(path, "csv")) for path in paths]
-        made = _of_each(found, lambda path, each: run_rows.rows(path, [each]))
-        runs = [row for _, of_file in made for rows in of_file for row in rows]
-        return csv_file.lines(run_rows.columns(runs), runs)
+        files = [(path, *_read(path, "csv")) for path in paths]
+        runs: list[dict[str, Any]] = []
+        for _, tables in _of_each(files, lambda path, result: csv_rows.run_rows(path, [result])):
+            runs += chain.from_iterable(tables)
+        return csv_rows.lines(csv_rows.run_columns(runs), runs)
     if results := [path for path in paths if path not in records]:
         problem = f"{records[0]} has a row for each request, {results[0]} one for each run"
         raise BadInput("FILE", problem, "write two CSV files")
-    return csv_file.lines(request_rows.COLUMNS, (row for path in paths for row in request_rows.rows(path)))
+    return csv_rows.lines(csv_rows.REQUEST_COLUMNS, chain.from_iterable(map(csv_rows.request_rows, paths)))
 
 
-def _emulate(path: str, tool: str, as_json: bool) -> None:
-    from loadgen.util import plugins
-
-    (emulation,) = plugins.installed("loadgen.emulations")
-    sys.stdout.write(plugins.load("--as", emulation)(path, tool, as_json=as_json))
-
-
-def _latest() -> str:
-    found = journals()
-    if not found:
-        raise BadInput("FILE", f"no run that ended early has left records in {state_folder()}", "name a file")
-    return str(found[-1])
+def _print_emulated(paths: Sequence[str], tool: str, as_json: bool) -> None:
+    (emulation,) = packages.installed("loadgen.emulations")
+    emulate = packages.load("--as", emulation)
+    for path in paths:
+        sys.stdout.write(emulate(path, tool, as_json=as_json))

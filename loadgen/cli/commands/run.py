@@ -3,16 +3,25 @@
 import dataclasses
 import logging
 import math
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from loadgen.cli import credentials, flags, run_settings
+from loadgen.analysis.search.search_check import check_several
+from loadgen.cli import flags, run_settings
 from loadgen.cli.compat.tool_flags import command_of, flags_as_written, without_commands
 from loadgen.cli.compat.vllm_rs import COMPARE
+from loadgen.cli.import_guard import single_threaded
 from loadgen.config.load import ALL_PROMPTS, AXES, SWEPT
+from loadgen.config.serialize import differences
 from loadgen.config.settings import RunSettings
+from loadgen.config.target import wants_engine
 from loadgen.errors import INTERRUPTED, BadInput
-from loadgen.util import log_setup
+from loadgen.metrics.progress import PHASES
+from loadgen.runner import metrics_scraper
+from loadgen.util import terminal_text
+from loadgen.util.forked_child import fork_ahead
+from loadgen.workload import endpoints
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
@@ -25,47 +34,40 @@ UNITS = {"request_rate": "requests/s", "max_concurrency": "requests in flight"}
 
 def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
-    given = flags.run_settings(argv)  # --help ends here, before any slow import
-    with flags_as_written(given):
-        if (other := command_of(given)) is not None:
-            return other_command(*other, given)
-        return measure(given)
+    flag_values = flags.run_settings(argv)  # --help ends here, before any slow import
+    with flags_as_written(flag_values):
+        if (other := command_of(flag_values)) is not None:
+            return other_command(*other, flag_values)
+        return measure(flag_values)
 
 
-def measure(given: dict[str, Any]) -> int:
+def measure(flag_values: dict[str, Any]) -> int:
     """Execute the run that these settings ask for, or the several; returns the exit code.
 
     Args:
-        given: What the flags give, by the names of settings.
+        flag_values: What the flags give, by the names of settings.
     """
-    plot = given.pop("plot", None)
-    swept, runs = run_settings.swept(given)
-    from loadgen.workload import endpoints
-
+    plot = flag_values.pop("plot", None)
+    swept, runs = run_settings.swept(flag_values)
     for settings in runs:
         endpoints.checked(settings)
-    log_setup.to_stderr(runs[0].log_level)
-    if (warning := burstiness_warning(given, runs)) is not None:
+    terminal_text.log_to_stderr(runs[0].log_level)
+    if (warning := burstiness_warning(flag_values, runs)) is not None:
         logging.warning(warning)
     runs = list(map(counted, runs))
-    credentials.warn_of_visible(given)
+    run_settings.warn_of_visible(flag_values)
     if swept is not None:
-        from loadgen.analysis.search.search_check import check_several
-
         check_several(runs[0])
         return sweep(runs, swept, plot)
     if plot is not None:
         raise BadInput("--plot", "needs several runs", "give several rates, for example --request-rate 1,2,4,8")
     import asyncio
 
-    from loadgen.cli.runs.children import fork_children
-
     fork_children(runs[0])
     from loadgen.cli.runs.metrics_endpoint import serve_metrics
     from loadgen.cli.runs.single_run import run
-    from loadgen.metrics.progress import PHASES
 
-    warning = burst_warning(given, runs[0])
+    warning = burst_warning(flag_values, runs[0])
     with serve_metrics(runs[0]) as metrics:
 
         def watch(progress: "Progress", participant: "Participant") -> None:
@@ -77,6 +79,28 @@ def measure(given: dict[str, Any]) -> int:
             metrics.update(progress)
 
         return asyncio.run(run(runs[0], watch=watch, on_server=metrics.identify))
+
+
+def fork_children(settings: RunSettings) -> None:
+    """Fork the processes that a run with these settings needs, each once what it shares with the command is imported.
+
+    The event loop has not started yet. The scraper is first: it imports aiohttp while this process imports the rest,
+    and is then ready to probe the server. A measuring process needs no NumPy, and is forked before it is imported; so
+    is the process that parses a tokenizer.
+    """
+    if settings.ray is not None:
+        return
+    fork_ahead(metrics_scraper.MODULE)
+    from loadgen.runner import facts_main, workers
+
+    if (path := facts_main.unknown_file(settings)) is not None:
+        fork_ahead(facts_main.MODULE, os.fsencode(path) + b"\n")
+    for _ in range(workers.worker_count(settings)):
+        fork_ahead(workers.MODULE)
+    with single_threaded():
+        from loadgen.runner import preparer, run  # noqa: F401 - what the preparer and the command need
+
+        fork_ahead(preparer.MODULE)
 
 
 def counted(settings: RunSettings) -> RunSettings:
@@ -92,31 +116,38 @@ def counted(settings: RunSettings) -> RunSettings:
     return with_known_count(settings)
 
 
-def other_command(command: str, value: Any, given: dict[str, Any]) -> int:
-    """Carry out the command that a flag of another tool stands for; returns its exit code."""
+def other_command(command: str, value: Any, flag_values: dict[str, Any]) -> int:
+    """Carry out the command that a flag of another tool stands for; returns its exit code.
+
+    Args:
+        command: Its name.
+        value: The value of the flag.
+        flag_values: What the flags give, by the names of settings.
+
+    Raises:
+        BadInput: As the command raises.
+    """
     if command == COMPARE:
         from loadgen.cli.commands import compare
 
         return compare.main(value)
     from loadgen.cli.commands import dataset
-    from loadgen.workload import endpoints
 
-    _, runs = run_settings.swept(without_commands(given))
+    _, runs = run_settings.swept(without_commands(flag_values))
     return dataset.show(endpoints.checked(runs[0]))
 
 
-def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
+def burst_warning(flag_values: dict[str, Any], settings: RunSettings) -> str | None:
     """Return a warning if a server of the user's is about to get many requests at once without a flag that says so.
 
     Args:
-        given: What the flags give, by the names of settings; a config file counts as intended.
+        flag_values: What the flags give, by the names of settings; a config file counts as intended.
         settings: The settings of the run.
     """
-    from loadgen.config.target import wants_engine
     from loadgen.workload.arrivals import DEFAULT_COUNT
 
     count = settings.requests_of(settings.num_prompts or DEFAULT_COUNT)
-    intended = "request_rate" in given or "config" in given or wants_engine(settings)
+    intended = "request_rate" in flag_values or "config" in flag_values or wants_engine(settings)
     bounded = settings.max_concurrency is not None or settings.rate_changes or settings.timed_by_data
     if intended or bounded or math.isfinite(settings.request_rate) or count <= MAX_QUIET_BURST:
         return None
@@ -124,29 +155,34 @@ def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
     return f"all {count} requests will be sent at once; {remedy}"
 
 
-def burstiness_warning(given: dict[str, Any], runs: Sequence[RunSettings]) -> str | None:
+def burstiness_warning(flag_values: dict[str, Any], runs: Sequence[RunSettings]) -> str | None:
     """Return a warning if --burstiness is given without a rate: `vllm bench serve` ignores it, too.
 
     Args:
-        given: What the flags give, by the names of settings.
+        flag_values: What the flags give, by the names of settings.
         runs: The settings of each run.
     """
     paced = any(math.isfinite(run.request_rate) or run.rate_changes for run in runs)
-    if given.get("burstiness", 1.0) == 1.0 or paced:
+    if flag_values.get("burstiness", 1.0) == 1.0 or paced:
         return None
     return "--burstiness has no effect without a rate: give --request-rate, or leave it out"
 
 
 def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
-    """Execute runs that differ in the setting `name`, at the same server; returns the most severe exit code."""
-    from loadgen.cli.import_guard import single_threaded
+    """Execute runs that differ in one setting at the same server; returns the most severe exit code.
 
+    Args:
+        runs: Their checked settings.
+        name: The setting that differs, one of SWEPT.
+        plot: The path of the chart, or None.
+
+    Raises:
+        LoadgenError: The sweep ended before anything was measured.
+    """
     with single_threaded():
         from loadgen.cli.runs.run_series import SeriesRunner, with_numbered_files
         from loadgen.report import load_line
         from loadgen.report.result.series import Series
-    from loadgen.config.serialize import differences
-
     first = runs[0]
     load = load_line.text_of_settings(first) if len({getattr(run, name) for run in runs}) == 1 else None
     data = Series(kind="sweep", over=AXES[SWEPT.index(name)], load=load, slo=first.slo, latency_from=first.latency_from)
@@ -159,8 +195,8 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
             )
             level = getattr(requested, name)
             title = f"run {number} of {len(runs)}: {load or f'{level:g} {UNITS[name]}'}"
-            own = dataclasses.replace(server, settings=resolved)
-            await series.run(own, with_numbered_files(requested, number), level, title=title)
+            run_server = dataclasses.replace(server, settings=resolved)
+            await series.run(run_server, with_numbered_files(requested, number), level, title=title)
             if series.interrupts.count:
                 series.data.partial = INTERRUPTED
                 break

@@ -3,12 +3,12 @@
 from typing import Any
 
 from loadgen.analysis.search import search_check
-from loadgen.cli import credentials, flags, run_settings
+from loadgen.cli import flags, run_settings
 from loadgen.cli.compat.tool_flags import flags_as_written
 from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.load import AXES
-from loadgen.util import log_setup
+from loadgen.util import terminal_text
 
 TEXT = (
     "Find the highest request rate, or concurrency, at which a server meets the limits of --slo, by a series of runs. "
@@ -37,26 +37,26 @@ TEXTS = {
 
 def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
-    given = flags.run_settings(argv, parser)
-    with flags_as_written(given):
-        return find(given)
+    flag_values = flags.run_settings(argv, parser)
+    with flags_as_written(flag_values):
+        return find(flag_values)
 
 
-def find(given: dict[str, Any]) -> int:
+def find(flag_values: dict[str, Any]) -> int:
     """Execute the search that these settings ask for; returns the exit code.
 
     Args:
-        given: What the flags give, by the names of settings.
+        flag_values: What the flags give, by the names of settings.
     """
-    over, plot = given.pop("over", "rate"), given.pop("plot", None)
-    chosen = run_settings.chosen(given)
+    over, plot = flag_values.pop("over", "rate"), flag_values.pop("plot", None)
+    chosen = run_settings.chosen(flag_values)
     search_check.check_chosen(chosen, over)
-    requested = run_settings.settings(given)
+    requested = run_settings.settings(flag_values)
     search_check.check_requested(requested)
-    log_setup.to_stderr(requested.log_level)
-    credentials.warn_of_visible(given)
+    terminal_text.log_to_stderr(requested.log_level)
+    run_settings.warn_of_visible(flag_values)
     with single_threaded():
-        from loadgen.cli.runs.search_series import SearchSeries
+        from loadgen.cli.runs.run_series import SearchSeries
 
         search = SearchSeries(requested, over, chosen, plot)
     return search.execute()

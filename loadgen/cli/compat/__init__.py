@@ -8,10 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from loadgen.cli.compat import inferencex, multi_turn, other_tools, sglang, vllm, vllm_rs
-from loadgen.cli.compat.hub_data import with_hub_names
-from loadgen.cli.compat.timed_trace import with_timed_trace
-from loadgen.cli.compat.tool_flags import MARK, Given, ToolFlag, translated
+from loadgen.cli.compat import other_tools, sglang, vllm, vllm_rs
+from loadgen.cli.compat.shared_data import with_hub_names, with_timed_trace
+from loadgen.cli.compat.tool_flags import MARK, Settings, ToolFlag, translated
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Tool:
 
     shared: frozenset[str]
     flags: tuple[ToolFlag, ...]
-    defaults: Callable[[Given], dict[str, Any]]
+    defaults: Callable[[Settings], dict[str, Any]]
     replaced: tuple[str, ...] = ()
     finish: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
@@ -38,19 +37,24 @@ class Tool:
         return self.shared.union(flag.name for flag in self.flags)
 
 
+def _without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
+    return vllm.without_ignored(vllm_rs.with_sessions(settings))
+
+
 def _as_sent(settings: dict[str, Any]) -> dict[str, Any]:
-    return vllm.as_sent(multi_turn.applied(settings))
+    return vllm.as_sent(vllm_rs.with_sessions(settings))
 
 
-SHARED, FLAGS = vllm.SHARED | vllm_rs.SHARED, (*vllm.FLAGS, *vllm_rs.FLAGS, *multi_turn.FLAGS)
-NO_TOOL = Tool(
-    SHARED, FLAGS, lambda given: {}, finish=lambda settings: vllm.without_ignored(multi_turn.applied(settings))
-)
+SHARED = vllm.SHARED | vllm_rs.SHARED
+FLAGS = (*vllm.FLAGS, *vllm_rs.FLAGS)
+NO_TOOL = Tool(SHARED, FLAGS, lambda settings: {}, finish=_without_ignored)
 TOOLS = {
     "vllm-0.11": Tool(SHARED, FLAGS, vllm.defaults_0_11, finish=_as_sent),
     "vllm-0.32": Tool(SHARED, FLAGS, vllm.defaults_0_32, finish=_as_sent),
     "vllm-0.33": Tool(SHARED, FLAGS, vllm.defaults_0_32, finish=_as_sent),
-    "inferencex": Tool(vllm.SHARED, inferencex.FLAGS, inferencex.defaults, inferencex.REPLACED, inferencex.as_sent),
+    "inferencex": Tool(
+        vllm.SHARED, vllm.INFERENCEX_FLAGS, vllm.inferencex_defaults, vllm.INFERENCEX_REPLACED, vllm.as_inferencex_sends
+    ),
     "sglang": Tool(sglang.SHARED, sglang.FLAGS, sglang.defaults, sglang.REPLACED, sglang.as_sent),
 }
 
@@ -64,13 +68,22 @@ def equivalent(name: str) -> str | None:
     """Describe what replaces a flag of another tool; None if no tool is known to have it."""
     if any(flag.name == name for flag in sglang.FLAGS):
         return "this is a flag of SGLang: add --compat sglang"
-    if name not in other_tools.OLDER_VLLM and any(flag.name == name for flag in inferencex.FLAGS):
+    if name not in other_tools.OLDER_VLLM and any(flag.name == name for flag in vllm.INFERENCEX_FLAGS):
         return "this is a flag of InferenceX: add --compat inferencex"
     return other_tools.equivalent(name)
 
 
-def apply(name: str | None, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings as a tool understands a command line: its flags translated, and its defaults added."""
-    tool, found = tool_of(name), with_timed_trace(with_hub_names(translated(given)))
-    finished = tool.finish(tool.defaults(found) | found)
-    return {field: value for field, value in finished.items() if not field.startswith(MARK)}
+def apply(name: str | None, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings as a tool understands a command line: its flags translated, and its defaults added.
+
+    Args:
+        name: The tool, a name in TOOLS; None: the flags of vLLM with loadgen's own defaults.
+        settings: The settings from flags and files.
+
+    Raises:
+        BadInput: A flag is refused, or a value is wrong.
+    """
+    tool = tool_of(name)
+    settings = with_timed_trace(with_hub_names(translated(settings)))
+    result = tool.finish(tool.defaults(settings) | settings)
+    return {field: value for field, value in result.items() if not field.startswith(MARK)}

@@ -1,16 +1,17 @@
 """SGLang: the flags of its `bench_serving`, which often differ in meaning from vLLM's flags of the same name."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from os.path import abspath
 from typing import Any
 
-from loadgen.cli.compat import hub_data, sglang_images, sglang_lora, sglang_prefixes, sglang_server_calls
-from loadgen.cli.compat.length_range import with_length_ranges
+from loadgen.cli.compat import sglang_prefixes
+from loadgen.cli.compat.shared_data import SGLANG_DEFAULTS, SPEED_BENCH, with_length_ranges
 from loadgen.cli.compat.tool_flags import (
     NONE,
     ONE,
     SOME,
-    Given,
+    Settings,
     ToolFlag,
     body_field,
     names_a_server,
@@ -19,9 +20,11 @@ from loadgen.cli.compat.tool_flags import (
     switch,
     with_fields,
 )
-from loadgen.cli.stderr import say
+from loadgen.cli.output import say
+from loadgen.config import request_class
 from loadgen.config.data import PREFIX_REPETITION, RANDOM_IMAGES, TRACE
-from loadgen.config.number_range import Range
+from loadgen.config.load import COLD
+from loadgen.config.option import ABOVE_0, ABOVE_1, FINITE, Range
 from loadgen.config.option import flag as spelled
 from loadgen.config.output import SGLANG_ARGUMENTS, SGLANG_PERCENTILES
 from loadgen.errors import BadInput
@@ -78,54 +81,71 @@ NATIVE_DEFAULTS: dict[str, Any] = {
 }
 RENAMED = {"backend": "sglang", "dataset_name": "sharegpt"}  # arguments by SGLang's own names, and their defaults
 EXACT: dict[str, Any] = {"random_range_ratio": 1.0}  # exact lengths, not ranges
+SIDES = {"4k": "2160x3840", "1080p": "1080x1920", "720p": "720x1280", "360p": "360x640"}  # height and width
+ANY_COUNT = "_random_image_count"
+IMAGE_DEFAULTS: dict[str, Any] = {
+    "images": 1,
+    "image_sizes": SIDES["1080p"],
+    "image_format": "jpeg:85",
+    "image_position": "first",
+}
+DISTRIBUTIONS = {"uniform": request_class.RANDOM, "distinct": request_class.IN_TURN}  # beside skewed
+ALPHA, ZIPF_ALPHA = "_lora_zipf_alpha", 1.5  # a marker, and its default
+STAGE_STEPS = 5  # the default
 
 
-def defaults(given: Given) -> dict[str, Any]:
+def defaults(settings: Settings) -> dict[str, Any]:
     """Return the defaults of `bench_serving`; a workload keeps its lengths."""
-    found = DEFAULTS | ({} if names_a_server(given) else ADDRESS) | (EXACT if given.get("workload") else {})
-    found |= sglang_prefixes.defaults(given)
-    if given.get("dataset_name") == RANDOM_IMAGES:
-        found |= sglang_images.DEFAULTS
-    return found | hub_data.SGLANG_DEFAULTS.get(str(given.get("dataset_name")), {})
+    result = DEFAULTS | ({} if names_a_server(settings) else ADDRESS) | (EXACT if settings.get("workload") else {})
+    result |= sglang_prefixes.defaults(settings)
+    if settings.get("dataset_name") == RANDOM_IMAGES:
+        result |= IMAGE_DEFAULTS
+    return result | SGLANG_DEFAULTS.get(str(settings.get("dataset_name")), {})
 
 
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with SGLang's ranges of lengths, its rule for ShareGPT, the fields of its own API, and its
     result.
+
+    The file from which SGLang takes the words of random prompts is left out.
+
+    Raises:
+        BadInput: The ratio of the ranges is not between 0 and 1, or flags exclude each other.
     """
-    # The file from which SGLang takes the words of random prompts is left out.
-    found = with_length_ranges(settings) | _result(settings)
-    native, backend = found.get(NATIVE_BODY, {}), found[RESULT]["backend"]
-    found = sglang_prefixes.applied(sglang_images.applied(found))
-    if not found["ignore_eos"]:
-        found = with_fields(found, {"ignore_eos": False})
-    if found.get(CACHED) and backend in OPENAI_OF_SGLANG:
-        found = with_fields(found, {"return_cached_tokens_details": True})
-    if found["backend"] == "sglang-native":
-        found = with_fields(found, NATIVE_DEFAULTS | native)
+    result = with_length_ranges(settings) | _result(settings)
+    native, backend = result.get(NATIVE_BODY, {}), result[RESULT]["backend"]
+    if result.get(ANY_COUNT):
+        result["images"] = f"1:{result.get('images', 1)}"
+    result = sglang_prefixes.applied(result)
+    if not result["ignore_eos"]:
+        result = with_fields(result, {"ignore_eos": False})
+    if result.get(CACHED) and backend in OPENAI_OF_SGLANG:
+        result = with_fields(result, {"return_cached_tokens_details": True})
+    if result["backend"] == "sglang-native":
+        result = with_fields(result, NATIVE_DEFAULTS | native)
     else:
-        if found.get("lora_modules"):
-            found = with_fields(found, {"lora_path": None})  # each request fills it in
-        if found["backend"] == "openai":
-            found = with_fields(found, {"best_of": 1} | _logprobs(native))
-    _tell_ignored(found, native)
-    if found["dataset_name"] in TEMPLATED:
-        found.setdefault("dataset_rule", "sglang")
-    if found.get("hf_name") == LONGBENCH_V2 and "sharegpt_output_len" in found:
-        found.setdefault("hf_output_len", found["sharegpt_output_len"])
-    if found["dataset_name"] == TRACE and not found.get("dataset_path"):
-        _workload("conversation", found)
-    if found["dataset_name"] == "random":
-        found.pop("dataset_path", None)
-    if found.get(APPLIED):
-        if found["dataset_name"] in TEMPLATED:
-            found.setdefault("render_chat_template", "without-bos")
+        if result.get("lora_modules"):
+            result = with_fields(result, {"lora_path": None})  # each request fills it in
+        if result["backend"] == "openai":
+            result = with_fields(result, {"best_of": 1} | _logprobs(native))
+    _tell_ignored(result, native)
+    if result["dataset_name"] in TEMPLATED:
+        result.setdefault("dataset_rule", "sglang")
+    if result.get("hf_name") == LONGBENCH_V2 and "sharegpt_output_len" in result:
+        result.setdefault("hf_output_len", result["sharegpt_output_len"])
+    if result["dataset_name"] == TRACE and not result.get("dataset_path"):
+        _workload("conversation", result)
+    if result["dataset_name"] == "random":
+        result.pop("dataset_path", None)
+    if result.get(APPLIED):
+        if result["dataset_name"] in TEMPLATED:
+            result.setdefault("render_chat_template", "without-bos")
         else:
-            say(f"--apply-chat-template has no effect on the data set {found['dataset_name']}, as in SGLang")
-    return found
+            say(f"--apply-chat-template has no effect on the data set {result['dataset_name']}, as in SGLang")
+    return result
 
 
-def _result(settings: Given) -> dict[str, Any]:
+def _result(settings: Settings) -> dict[str, Any]:
     """Return the settings of a result as SGLang writes it: the arguments that it repeats, and its percentiles."""
     arguments = {"tag": None} | {name: settings.get(name) for name in SGLANG_ARGUMENTS if name not in RENAMED}
     percentiles = [str(settings.get("metric_percentiles", "")), *(f"{p:g}" for p in SGLANG_PERCENTILES)]
@@ -133,8 +153,8 @@ def _result(settings: Given) -> dict[str, Any]:
     return {RESULT: RENAMED | arguments | settings.get(RESULT, {}), "metric_percentiles": ",".join(listed)}
 
 
-def _repeated(name: str, value: Any, given: Given) -> dict[str, Any]:
-    return {RESULT: given.get(RESULT, {}) | {name: value}}
+def _repeated(name: str, value: Any, settings: Settings) -> dict[str, Any]:
+    return {RESULT: settings.get(RESULT, {}) | {name: value}}
 
 
 def _logprobs(native: dict[str, Any]) -> dict[str, Any]:
@@ -143,33 +163,33 @@ def _logprobs(native: dict[str, Any]) -> dict[str, Any]:
     return {"logprobs": count} if native.get("return_logprob") and count > 0 else {}
 
 
-def _tell_ignored(found: dict[str, Any], native: dict[str, Any]) -> None:
+def _tell_ignored(result: dict[str, Any], native: dict[str, Any]) -> None:
     """Write which flags of SGLang's own API have no effect on the API that was chosen."""
-    if found["backend"] == "sglang-native":
+    if result["backend"] == "sglang-native":
         return
-    used = {"return_logprob", "top_logprobs_num"} if found["backend"] == "openai" and _logprobs(native) else set()
+    used = {"return_logprob", "top_logprobs_num"} if result["backend"] == "openai" and _logprobs(native) else set()
     for field in sorted(native.keys() - used):
-        say(f"{spelled(field)} has no effect on {found['backend']}, as in SGLang")
+        say(f"{spelled(field)} has no effect on {result['backend']}, as in SGLang")
 
 
-def _backend(value: str, given: Given) -> dict[str, Any]:
+def _backend(value: str, settings: Settings) -> dict[str, Any]:
     for kind, ports in (("openai", COMPLETIONS), ("openai-chat", CHAT), ("sglang-native", NATIVE)):
         if value in ports:
-            by_host = not names_a_server(given) and "port" not in given
+            by_host = not names_a_server(settings) and "port" not in settings
             port = {"port": ports[value]} if by_host else {}
-            return {"backend": kind} | port | _repeated("backend", value, given)
+            return {"backend": kind} | port | _repeated("backend", value, settings)
     raise BadInput(
         "--backend", f"{value!r} is not supported", f"choose from {', '.join([*NATIVE, *COMPLETIONS, *CHAT])}"
     )
 
 
-def _dataset(value: str, given: Given) -> dict[str, Any]:
+def _dataset(value: str, settings: Settings) -> dict[str, Any]:
     if value not in DATASETS:
         raise BadInput("--dataset-name", f"{value!r} is not supported", f"choose from {', '.join(DATASETS)}")
-    return DATASETS[value] | _repeated("dataset_name", value, given)
+    return DATASETS[value] | _repeated("dataset_name", value, settings)
 
 
-def _body(value: str, given: Given) -> dict[str, Any]:
+def _body(value: str, settings: Settings) -> dict[str, Any]:
     try:
         body = json.loads(value)
     except ValueError as error:
@@ -184,13 +204,13 @@ def _native(name: str, field: str, values: str = ONE, type_: Callable[[str], Any
     return body_field(name, NATIVE_BODY, field, values, type_)
 
 
-def _slowdown(value: float, given: Given) -> dict[str, Any]:
+def _slowdown(value: float, settings: Settings) -> dict[str, Any]:
     Range("a number from 0.000001 to 1,000", 1e-6, 1e3).check("--mooncake-slowdown-factor", value)
     return {"time_scale": 1 / value}
 
 
-def _workload(value: str, given: Given) -> dict[str, Any]:
-    if given.get("dataset_path"):
+def _workload(value: str, settings: Settings) -> dict[str, Any]:
+    if settings.get("dataset_path"):
         return {}
     if value not in WORKLOADS:
         raise BadInput("--mooncake-workload", f"{value!r} is unknown", f"choose from {', '.join(WORKLOADS)}")
@@ -198,12 +218,69 @@ def _workload(value: str, given: Given) -> dict[str, Any]:
     raise BadInput("--mooncake-workload", "loadgen downloads no trace", f"give --dataset-path a copy of {file}")
 
 
+def _profile(name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str) -> ToolFlag:
+    return body_field(name, "profile_body", field, values, type_)
+
+
+def _profile_by_stage(value: Any, settings: Settings) -> dict[str, Any]:
+    body = {"num_steps": STAGE_STEPS} | (settings.get("profile_body") or {})
+    return {"profile_body": body | {"profile_by_stage": True}}
+
+
+def _output_dir(value: str, settings: Settings) -> dict[str, Any]:
+    return {"profile_body": (settings.get("profile_body") or {}) | {"output_dir": abspath(value)}}
+
+
+def _profile_url(value: Sequence[str], settings: Settings) -> dict[str, Any]:
+    return {"profile_url": (*settings.get("profile_url", ()), *value)}
+
+
+def _flush_timeout(value: float, settings: Settings) -> dict[str, Any]:
+    Range("seconds above 0", ABOVE_0, FINITE).check("--flush-cache-timeout", value)
+    return {}
+
+
+def _names(value: Sequence[str], settings: Settings) -> dict[str, Any]:
+    if not value:
+        raise BadInput("--lora-name", "names no adapter", "give the names that the server lists in /v1/models")
+    return {"lora_modules": tuple(value)}
+
+
+def _distribution(value: str, settings: Settings) -> dict[str, Any]:
+    if value == request_class.SKEWED:
+        return {"lora_assignment": _skewed(settings.get(ALPHA, ZIPF_ALPHA))}
+    if value not in DISTRIBUTIONS:
+        remedy = f"choose from {', '.join(DISTRIBUTIONS)}, {request_class.SKEWED}"
+        raise BadInput("--lora-request-distribution", f"unknown distribution {value!r}", remedy)
+    return {"lora_assignment": DISTRIBUTIONS[value]}
+
+
+def _zipf_alpha(value: float, settings: Settings) -> dict[str, Any]:
+    Range("a number above 1", ABOVE_1).check("--lora-zipf-alpha", value)
+    is_skewed = str(settings.get("lora_assignment")).startswith(request_class.SKEWED)
+    return {ALPHA: value} | ({"lora_assignment": _skewed(value)} if is_skewed else {})
+
+
+def _skewed(alpha: float) -> str:
+    return f"{request_class.SKEWED}:{alpha:g}"
+
+
+def _sizes(resolution: str) -> str:
+    """Return the sizes of images; names of resolutions may be the bounds of a range, too."""
+    text = resolution.strip().lower().removeprefix("random:")
+    return "-".join(SIDES.get(side, side) for side in text.split("-", 1))
+
+
+def _format(value: str) -> str:
+    return IMAGE_DEFAULTS["image_format"] if value.lower() in ("jpeg", "jpg") else value.lower()
+
+
 FLAGS = (
     ToolFlag("--backend", _backend),
     ToolFlag("--dataset-name", _dataset),
     renamed("--random-range-ratio", "random_range_ratio", number),
     ToolFlag("--extra-request-body", _body),
-    ToolFlag("--output-file", lambda value, given: {"result_filename": value, "append_result": True}),
+    ToolFlag("--output-file", lambda value, settings: {"result_filename": value, "append_result": True}),
     switch("--output-details", {"save_detailed": True}),
     renamed("--warmup-requests", "num_warmups", integer),
     switch("--disable-ignore-eos", {"ignore_eos": False}),
@@ -234,37 +311,33 @@ FLAGS = (
         "the data set agentic-trace is not supported",
         "without --compat, --dataset-name sharegpt --turns N reads conversations, and multi_turn makes them",
     ),
-    *hub_data.SPEED_BENCH,
-    *sglang_server_calls.FLAGS,
-    *sglang_lora.FLAGS,
-    *sglang_images.FLAGS,
+    *SPEED_BENCH,
+    switch("--flush-cache", {"cache": COLD}),
+    ToolFlag("--flush-cache-timeout", _flush_timeout, type_=number),
+    ToolFlag("--profile-by-stage", _profile_by_stage, values=NONE),
+    _profile("--profile-activities", "activities", SOME),
+    _profile("--profile-start-step", "start_step", type_=integer),
+    _profile("--profile-steps", "num_steps", type_=integer),
+    _profile("--profile-num-steps", "num_steps", type_=integer),
+    _profile("--profile-stages", "profile_stages", SOME),
+    _profile("--profile-prefix", "profile_prefix"),
+    ToolFlag("--profile-output-dir", _output_dir),
+    *(ToolFlag(f"--profile-{workers}-url", _profile_url, values=SOME) for workers in ("prefill", "decode")),
+    ToolFlag("--lora-name", _names, values=SOME),
+    ToolFlag("--lora-request-distribution", _distribution),
+    ToolFlag("--lora-zipf-alpha", _zipf_alpha, type_=number),
+    renamed("--image-count", "images", integer),
+    switch("--random-image-count", {ANY_COUNT: True}),
+    renamed("--image-resolution", "image_sizes", _sizes),
+    renamed("--image-format", "image_format", _format),
 )
 
 # Its flags that are settings of loadgen, too.
 SHARED = frozenset(
     (
-        "--base-url",
-        "--dataset-path",
-        "--disable-stream",
-        "--disable-tqdm",
-        "--goodput",
-        "--header",
-        "--host",
-        "--image-content",
-        "--max-concurrency",
-        "--model",
-        "--num-prompts",
-        "--port",
-        "--profile",
-        "--random-input-len",
-        "--random-output-len",
-        "--ready-check-timeout-sec",
-        "--request-rate",
-        "--seed",
-        "--served-model-name",
-        "--sharegpt-output-len",
-        "--temperature",
-        "--tokenizer",
-        "--top-p",
+        *("--base-url", "--dataset-path", "--disable-stream", "--disable-tqdm", "--goodput", "--header"),
+        *("--host", "--image-content", "--max-concurrency", "--model", "--num-prompts", "--port", "--profile"),
+        *("--random-input-len", "--random-output-len", "--ready-check-timeout-sec", "--request-rate", "--seed"),
+        *("--served-model-name", "--sharegpt-output-len", "--temperature", "--tokenizer", "--top-p"),
     )
 )

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from loadgen.cli.compat.tool_flags import NONE, ONE, Given, marked, refused, renamed, switch
-from loadgen.config.cache import COLD, WARM
+from loadgen.cli.compat.tool_flags import NONE, ONE, Settings, marked, refused, renamed, switch
 from loadgen.config.data import PREFIX_REPETITION
-from loadgen.config.number_range import SHARE
+from loadgen.config.load import COLD, WARM
+from loadgen.config.option import SHARE
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
@@ -23,46 +23,50 @@ DEFAULTS: dict[str, Any] = {COUNT: GROUPS, PREFIX: 2048, LENGTHS[0]: 128, LENGTH
 MARKER = "_generated_shared_prefix"  # values of the flags that only this data set reads
 
 
-def defaults(given: Given) -> dict[str, Any]:
+def defaults(settings: Settings) -> dict[str, Any]:
     """Return the defaults of the data set; nothing for others."""
-    if given.get("dataset_name") != PREFIX_REPETITION:
+    if settings.get("dataset_name") != PREFIX_REPETITION:
         return {}
-    return DEFAULTS | {"num_prompts": _prompts(given)}
+    return DEFAULTS | {"num_prompts": _prompts(settings)}
 
 
 def applied(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with the groups, lengths and turns of the flags."""
+    """Return the settings with the groups, lengths and turns of the flags.
+
+    Raises:
+        BadInput: A value is out of range, or flags exclude each other.
+    """
     if settings["dataset_name"] != PREFIX_REPETITION:
         return settings
-    found, own = dict(settings), settings.get(MARKER, {})
-    if "--gsp-prompts-per-group" in own:
-        found["num_prompts"] = _prompts(settings)
-    if (turns := own.get("--gsp-num-turns", 1)) != 1:
-        found["turns"] = str(turns)
-    alpha = _alpha(own)
+    result, values = dict(settings), settings.get(MARKER, {})
+    if "--gsp-prompts-per-group" in values:
+        result["num_prompts"] = _prompts(settings)
+    if (turns := values.get("--gsp-num-turns", 1)) != 1:
+        result["turns"] = str(turns)
+    alpha = _zipf_exponent(values)
     if alpha is not None:
-        found["prefix_zipf"] = alpha
-    elif "--gsp-ordered" in own:  # what Zipf's law draws has no order
-        found["disable_shuffle"] = True
-    if PREWARM in own:
-        if found.get("cache") == COLD:
+        result["prefix_zipf"] = alpha
+    elif "--gsp-ordered" in values:  # what Zipf's law draws has no order
+        result["disable_shuffle"] = True
+    if PREWARM in values:
+        if result.get("cache") == COLD:
             problem = "--flush-cache would empty the cache after the prefixes were sent"
             raise BadInput(PREWARM, problem, "leave one of the two out; another --seed makes other prompts")
-        found["cache"] = WARM
-    return _with_ranges(found, own.get(RATIO, 1.0))
+        result["cache"] = WARM
+    return _with_ranges(result, values.get(RATIO, 1.0))
 
 
-def _prompts(settings: Given) -> int:
-    own = settings.get(MARKER, {})
-    groups, per_group = settings.get(COUNT, GROUPS), own.get("--gsp-prompts-per-group", PER_GROUP)
-    requests: int = groups * per_group * own.get("--gsp-num-turns", 1)
+def _prompts(settings: Settings) -> int:
+    values = settings.get(MARKER, {})
+    groups, per_group = settings.get(COUNT, GROUPS), values.get("--gsp-prompts-per-group", PER_GROUP)
+    requests: int = groups * per_group * values.get("--gsp-num-turns", 1)
     return requests
 
 
-def _alpha(own: dict[str, Any]) -> float | None:
+def _zipf_exponent(values: dict[str, Any]) -> float | None:
     """Return the exponent of Zipf's law; None: all groups are equal."""
-    alpha: float | None = own.get(ALPHA)
-    distribution = own.get(DISTRIBUTION, UNIFORM)
+    alpha: float | None = values.get(ALPHA)
+    distribution = values.get(DISTRIBUTION, UNIFORM)
     if distribution not in (UNIFORM, ZIPF):
         raise BadInput(DISTRIBUTION, f"{distribution!r} is unknown", f"choose from {UNIFORM}, {ZIPF}")
     if distribution == ZIPF and alpha is None:
@@ -77,15 +81,15 @@ def _with_ranges(settings: dict[str, Any], ratio: float) -> dict[str, Any]:
     SHARE.check(RATIO, ratio)
     if ratio == 1:
         return settings
-    found = {name: value for name, value in settings.items() if name not in (COUNT, PREFIX)}
+    result = {name: value for name, value in settings.items() if name not in (COUNT, PREFIX)}
     for field in LENGTHS:
         if isinstance(settings[field], int):
-            found[field] = f"{_least(settings[field], ratio)}:{settings[field]}"
+            result[field] = f"{_least(settings[field], ratio)}:{settings[field]}"
     if settings[PREFIX] > 0:
-        found["prefix_buckets"] = f"{settings[COUNT]}x{_least(settings[PREFIX], ratio)}-{settings[PREFIX]}"
+        result["prefix_buckets"] = f"{settings[COUNT]}x{_least(settings[PREFIX], ratio)}-{settings[PREFIX]}"
     else:
-        found[PREFIX] = 0
-    return found
+        result[PREFIX] = 0
+    return result
 
 
 def _least(tokens: int, ratio: float) -> int:

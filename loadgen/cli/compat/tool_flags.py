@@ -10,8 +10,8 @@ from loadgen.config.option import flag as spelled
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser, integer, number
 
-Given = Mapping[str, Any]
-Convert = Callable[[Any, Given], dict[str, Any]]
+Settings = Mapping[str, Any]
+Convert = Callable[[Any, Settings], dict[str, Any]]
 NONE, ONE, SOME = "none", "one", "some"  # how many values a flag takes
 MARK = "_"  # the beginning of markers: what flags leave in the settings for later ones, and is removed at the end
 DEST = "tool_flags"  # the attribute of a namespace that holds such flags
@@ -22,11 +22,13 @@ class ToolFlag:
     """A flag of another tool.
 
     Attributes:
+        name: The flag, with dashes.
         convert: Makes settings from its value and the settings so far; None: the flag is refused.
+        reason: Why it is refused.
         remedy: What to do instead of a refused flag.
         values: How many values it takes: NONE, ONE or SOME.
-        no_op_value: The value that changes nothing, also if the flag is refused; None: there is
-            none.
+        type_: Converts a word of the command line into a value.
+        no_op_value: The value that changes nothing, also if the flag is refused; None: there is none.
         command: The command of loadgen that `loadgen run` carries out in its place; "" for none.
         becomes: The settings that it becomes later, once all flags are known.
     """
@@ -41,13 +43,17 @@ class ToolFlag:
     command: str = ""
     becomes: tuple[str, ...] = ()
 
-    def fields(self, value: Any, given: Given) -> dict[str, Any]:
-        """Convert a value of the flag into settings."""
+    def fields(self, value: Any, settings: Settings) -> dict[str, Any]:
+        """Convert a value of the flag into settings.
+
+        Raises:
+            BadInput: It is refused, or the value is wrong.
+        """
         if self.no_op_value is not None and value == self.no_op_value:
             return {}
         if self.convert is None:
             raise BadInput(self.name, self.reason, self.remedy)
-        return self.convert(value, given)
+        return self.convert(value, settings)
 
     def sets(self, field: str, value: Any) -> bool:
         """Tell whether the flag with this value sets a field, by the name that errors give it."""
@@ -59,19 +65,19 @@ class ToolFlag:
 
 def switch(name: str, fields: dict[str, Any], values: str = NONE, becomes: tuple[str, ...] = ()) -> ToolFlag:
     """Return a flag that stands for these settings, whatever its values are; no settings: it changes nothing."""
-    return ToolFlag(name, lambda value, given: fields, values=values, becomes=becomes)
+    return ToolFlag(name, lambda value, settings: fields, values=values, becomes=becomes)
 
 
 def renamed(name: str, field: str, type_: Callable[[str], Any] = str) -> ToolFlag:
     """Return a flag that has another name here, or other values, which `type_` converts."""
-    return ToolFlag(name, lambda value, given: {field: value}, type_=type_)
+    return ToolFlag(name, lambda value, settings: {field: value}, type_=type_)
 
 
 def appended(name: str, field: str, form: str, type_: Callable[[str], Any] = str, no_op_value: Any = None) -> ToolFlag:
     """Return a flag that adds its value, in this form, to a setting with several texts."""
 
-    def convert(value: Any, given: Given) -> dict[str, Any]:
-        return {field: (*given.get(field, ()), form.format(value))}
+    def convert(value: Any, settings: Settings) -> dict[str, Any]:
+        return {field: (*settings.get(field, ()), form.format(value))}
 
     return ToolFlag(name, convert, type_=type_, no_op_value=no_op_value)
 
@@ -87,19 +93,19 @@ def other_command(name: str, reason: str, command: str, values: str = NONE) -> T
     return ToolFlag(name, None, reason, f"use `loadgen {command}`", values, command=command)
 
 
-def command_of(given: Given) -> tuple[str, Any] | None:
+def command_of(settings: Settings) -> tuple[str, Any] | None:
     """Return the other command that a flag stands for, and the value of that flag; None if there is none."""
-    return next(((flag.command, value) for flag, value in given.get(DEST, ()) if flag.command), None)
+    return next(((flag.command, value) for flag, value in settings.get(DEST, ()) if flag.command), None)
 
 
-def without_commands(given: Given) -> dict[str, Any]:
+def without_commands(settings: Settings) -> dict[str, Any]:
     """Return the settings without the flags that stand for another command."""
-    return {**given, DEST: tuple(each for each in given[DEST] if not each[0].command)}
+    return {**settings, DEST: tuple(item for item in settings[DEST] if not item[0].command)}
 
 
-def names_a_server(given: Given) -> bool:
+def names_a_server(settings: Settings) -> bool:
     """Whether the settings name a server or an engine, other than by --host and --port."""
-    return bool(given.get("base_url") or given.get("engine"))
+    return bool(settings.get("base_url") or settings.get("engine"))
 
 
 def body_field(
@@ -112,8 +118,8 @@ def body_field(
 ) -> ToolFlag:
     """Return a flag that sets a field of the JSON object in a setting."""
 
-    def convert(value: Any, given: Given) -> dict[str, Any]:
-        return {setting: (given.get(setting) or {}) | {field: True if values == NONE else value}}
+    def convert(value: Any, settings: Settings) -> dict[str, Any]:
+        return {setting: (settings.get(setting) or {}) | {field: True if values == NONE else value}}
 
     return ToolFlag(name, convert, values=values, type_=type_, becomes=becomes)
 
@@ -129,7 +135,7 @@ def one_or_several(kind: Callable[[str], Any]) -> Callable[[str], Any]:
     """Return a reader of one value, or of several with commas between them as a tuple."""
 
     def read(text: str) -> Any:
-        values = tuple(kind(each.strip()) for each in text.split(","))
+        values = tuple(kind(item.strip()) for item in text.split(","))
         return values if len(values) > 1 else values[0]
 
     return read
@@ -150,29 +156,29 @@ def add_flags(parser: OneLineParser, flags: Sequence[ToolFlag]) -> None:
         parser.add_argument(flag.name, action=_AppendFlag, const=flag, dest=DEST, help=argparse.SUPPRESS, **options)
 
 
-def translated(given: dict[str, Any]) -> dict[str, Any]:
+def translated(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with the flags of another tool translated; the later of two for one setting wins.
 
     Raises:
         BadInput: A flag is refused.
     """
-    found = dict(given)
-    for flag, value in found.pop(DEST, ()):
-        found |= flag.fields(value, found)
-    return found
+    result = dict(settings)
+    for flag, value in result.pop(DEST, ()):
+        result |= flag.fields(value, result)
+    return result
 
 
 @contextlib.contextmanager
-def flags_as_written(given: Given) -> Iterator[None]:
+def flags_as_written(settings: Settings) -> Iterator[None]:
     """Name, in errors of the block, the flag of another tool that the user wrote, not the setting that it became.
 
     Args:
-        given: The settings from flags and files, with the flags of the tool as they are.
+        settings: The settings from flags and files, with the flags of the tool as they are.
     """
     try:
         yield
     except BadInput as error:
-        flags = given.get(DEST, ())
+        flags = settings.get(DEST, ())
         written = next((flag for flag, value in reversed(flags) if flag.sets(error.field, value)), None)
         if written is None or error.field in (flag.name for flag, _ in flags):
             raise

@@ -11,13 +11,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from loadgen.checks import Verdict
-from loadgen.cli.doctor.connections import STREAMS
+from loadgen.cli.doctor.network import STREAMS
 from loadgen.config.settings import RunSettings
 from loadgen.library.run import run_sync
 from loadgen.testing.process import Process, started
 from loadgen.util import machine, source_address
-from loadgen.util.affinity import separate_cores
 from loadgen.util.machine import CpuTimes
+from loadgen.util.scheduling import separate_cores
 from loadgen.workload.prompt import Prompt
 
 MAX_RUNS = 3  # to find a rate
@@ -35,11 +35,14 @@ class Drive:
     """One run.
 
     Attributes:
+        rate: The requested rate, requests per second.
         requests_per_s: Successful requests per second, from the first send to the last end.
         events_per_s: Token events in the best second.
+        streams: The peak number of concurrent streams.
         busy_share: The busy share of the measuring loop, 0 to 1.
-        client_error_ms: The most by which the client may have moved a printed latency; None:
-            unknown.
+        client_error_ms: The most by which the client may have moved a printed latency; None: unknown.
+        verdict: The verdict of the run.
+        failed: The names of the checks that failed.
         disturbance: What else kept the machine busy; empty if nothing did.
     """
 
@@ -98,7 +101,14 @@ class Capacity:
 
 
 def measure(on_phase: Callable[[str], None]) -> Capacity:
-    """Measure the capacity of this machine, in about 15 s."""
+    """Measure the capacity of this machine, in about 15 s.
+
+    Args:
+        on_phase: Is called with the name of each phase.
+
+    Raises:
+        LoadgenError: A test server does not start, or a run fails.
+    """
     machine.raise_open_files_limit()
     on_phase("requests")
     with started("loadgen.testing.roofline") as server, separate_cores([server.pid]):
@@ -126,18 +136,18 @@ def climb(run_at: Callable[[float], Drive], first_rps: float) -> Climb:
     missed: Drive | None = None
     rate = first_rps
     for _ in range(MAX_RUNS):
-        found = run_at(rate)
-        if found.valid:
-            best = found
-            growth = min(MAX_GROWTH, AIM / max(found.busy_share, 0.01))
+        run = run_at(rate)
+        if run.valid:
+            best = run
+            growth = min(MAX_GROWTH, AIM / max(run.busy_share, 0.01))
         else:
-            missed, growth = found, 0.5
+            missed, growth = run, 0.5
         if best is not None and missed is not None:
             rate = (best.rate * missed.rate) ** 0.5
         elif best is not None and growth < MIN_GROWTH:
             break
         else:
-            rate = found.rate * growth
+            rate = run.rate * growth
     return Climb(best, missed)
 
 
@@ -147,7 +157,15 @@ def drive(
     """Execute one run with Poisson arrivals.
 
     Args:
-        gap_ms: The time between tokens; None: as the server likes.
+        server: The test server.
+        rate: Requests per second.
+        count: The number of requests.
+        tokens: Output tokens per request.
+        gap_ms: The time between tokens, ms; None: as the server likes.
+        warm_connections: As --warm-connections.
+
+    Raises:
+        LoadgenError: The run fails.
     """
     plan = {"metronome": {"first_ms": gap_ms, "gap_ms": gap_ms}} if gap_ms is not None else None
     requested = RunSettings(

@@ -8,15 +8,18 @@ from loadgen.cli.doctor.limit import Limit, State, unknown
 from loadgen.util import machine
 
 COMPILED = (
+    "loadgen.core.event_flags",
     "loadgen.core.histogram",
     "loadgen.core.record",
     "loadgen.core.record_json",
     "loadgen.core.dialect_scan",
     "loadgen.core.sse",
     "loadgen.core.http1",
+    "loadgen.core.kernel_clock",
     "loadgen.core.read_loop",
     "loadgen.core.stamped_connection",
     "loadgen.core.accumulator",
+    "loadgen.engines.sim.outlet",
     "loadgen.engines.sim.emit",
     "loadgen.engines.sim.planned",
     "loadgen.workload.files.json_index",
@@ -53,11 +56,11 @@ def compiled(modules: tuple[str, ...] = COMPILED) -> Limit:
 
 def proxies(environment: Mapping[str, str]) -> Limit:
     """Return the proxies in environment variables."""
-    found = sorted(name for name in environment if name.lower() in PROXIES and environment[name])
-    if not found:
+    names = sorted(name for name in environment if name.lower() in PROXIES and environment[name])
+    if not names:
         return Limit("proxies", State.OK, "none in the environment", "requests go directly to the server", "")
     bounds = "loadgen ignores them; other tools may use them, and then measure the proxy, too"
-    return Limit("proxies", State.OK, f"{', '.join(found)} set", bounds, f"unset {' '.join(found)}")
+    return Limit("proxies", State.OK, f"{', '.join(names)} set", bounds, f"unset {' '.join(names)}")
 
 
 def mesh(root: Path) -> Limit:
@@ -67,10 +70,10 @@ def mesh(root: Path) -> Limit:
         return unknown(name, "the proxy of a mesh would add to every latency")
     rows = [row.split() for table in tables for row in table.splitlines()[1:]]
     open_ports = {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == _LISTENING}
-    found = [(port, *MESHES[port]) for port in MESHES if port in open_ports]
-    if not found:
+    meshes = [(port, *MESHES[port]) for port in MESHES if port in open_ports]
+    if not meshes:
         return Limit(name, State.OK, "none", "nothing intercepts connections", "")
-    port, mesh_name, annotation = found[0]
+    port, mesh_name, annotation = meshes[0]
     value = f"a process listens on the port of {mesh_name}'s proxy ({port})"
     bounds = "the proxy would intercept every connection, and add to every latency"
     return Limit(name, State.LOW, value, bounds, f"measure from a pod without the sidecar ({annotation})")

@@ -9,17 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadgen.cli.live import header
-from loadgen.cli.live.history import History
-from loadgen.cli.live.over_time import bars
+from loadgen.cli.live.history import History, bars
 from loadgen.cli.live.progress_line import describe, left_s, longest_silence
-from loadgen.cli.live.slo_so_far import LimitSoFar, State, slo_so_far
+from loadgen.cli.live.verdict_so_far import LimitSoFar, State, slo_so_far, verdict_so_far
 from loadgen.config.settings import RunSettings
+from loadgen.config.target import wants_simulator
 from loadgen.core.outcome import NO_FAILURES
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.report import load_line
 from loadgen.report.summary_line import SEPARATOR, Colour, Part
-from loadgen.util.number_format import LONG_MS, clock_time, latency, percent, plural
+from loadgen.util.number_format import LONG_MS, clock_time, duration, latency, percent, plural
 from loadgen.util.terminal_text import printable, truncate, wrap
 
 if TYPE_CHECKING:
@@ -68,9 +67,9 @@ def frame(
         return [_text(line, width) for line in _before_clock(progress, width, ascii_only)[:height]]
     limits = [] if settings.slo is None else list(slo_so_far(settings.slo, progress))
     rows = [
-        Row(5, [(truncate(printable(header.load_text(settings, progress)), width), PLAIN)]),
+        Row(5, [(truncate(printable(load_text(settings, progress)), width), PLAIN)]),
         Row(0, _progress_bar(progress, width, ascii_only)),
-        *(Row(1, line) for line in _joined(header.so_far(settings, progress, history, limits), width)),
+        *(Row(1, line) for line in _joined(verdict_so_far(settings, progress, history, limits), width)),
         Row(BLANK, []),
         *_rates(settings, progress, history, width),
         *_requests(progress, width),
@@ -84,6 +83,31 @@ def frame(
     while len(rows) > height and (worst := max(row.rank for row in rows)):
         rows = [row for row in rows if row.rank < worst]
     return [_text(row.line, width) for row in rows]
+
+
+def load_text(settings: RunSettings, progress: Progress) -> str:
+    """Describe what is asked, of which model.
+
+    Args:
+        settings: The settings of the run.
+        progress: Has the number of scheduled requests.
+    """
+    size = plural(progress.scheduled, "request") if progress.scheduled else ""
+    time = duration(settings.duration) if settings.duration is not None else ""
+    spacing = f" ({load_line.spacing(settings.burstiness)})" if math.isfinite(settings.request_rate) else ""
+    data = f"data set {settings.dataset_name}"
+    if settings.dataset_name == "random":
+        out = f", {settings.random_output_len} out" if settings.streams else ""
+        data = f"random {settings.random_input_len} in{out}"
+    parts = (
+        "SIMULATED ENGINE" if wants_simulator(settings) else None,
+        settings.model and (settings.served_model_name or settings.model),
+        load_line.pace(settings) + spacing,
+        load_line.cap(settings),
+        data,
+        " in ".join(filter(None, (size, time))),
+    )
+    return ", ".join(filter(None, parts))
 
 
 def _before_clock(progress: Progress, width: int, ascii_only: bool) -> list[Line]:
@@ -129,7 +153,8 @@ def _rates(settings: RunSettings, progress: Progress, history: History, width: i
     now, so_far = history.now(), history.so_far()
 
     def row(rank: int, label: str, name: str, total: int, note: str = "") -> Row:
-        cells = [_rate(None if pace is None else getattr(pace, name)) for pace in (now, so_far)]
+        values = [None if pace is None else getattr(pace, name) for pace in (now, so_far)]
+        cells = ["n/a" if value is None else f"{value:.{0 if value >= 1000 else 1}f}/s" for value in values]
         return _row(rank, label, [*cells, _count(total)], width, note)
 
     yield _row(3, "", ["now", "so far", "in all"], width, style=FAINT)
@@ -155,16 +180,17 @@ def _requested_rate(settings: RunSettings) -> str:
 
 def _requests(progress: Progress, width: int) -> Iterator[Row]:
     cap = progress.cap
-    notes = [f"oldest {_age(progress.oldest_s)}"] if progress.in_flight else []
+    age_s = progress.oldest_s
+    notes = [f"oldest {age_s:.1f} s" if age_s < 99.95 else f"oldest {clock_time(age_s)}"] if progress.in_flight else []
     notes += [f"at most {cap}"] if cap else []
     if progress.waiting:
         notes.append(f"{progress.waiting} {'wait for a slot' if cap else 'late'}")
     yield _row(5, "in flight", [_count(progress.in_flight)], width, ", ".join(notes))
     if progress.failed:
-        each = ", ".join(f"{name} {n}" for name, n in progress.failures.items() if name not in NO_FAILURES)
+        reasons = ", ".join(f"{name} {n}" for name, n in progress.failures.items() if name not in NO_FAILURES)
         if progress.never_due:
-            each = f"{each}, never due {progress.never_due}".removeprefix(", ")
-        yield _row(1, "failed", [_count(progress.failed)], width, each, style=BAD)
+            reasons = f"{reasons}, never due {progress.never_due}".removeprefix(", ")
+        yield _row(1, "failed", [_count(progress.failed)], width, reasons, style=BAD)
     for label, count in (
         ("users left", progress.disconnected),
         ("cut off", progress.cut_off),
@@ -221,10 +247,10 @@ def _charts(settings: RunSettings, history: History, room: int, ascii_only: bool
     if settings.streams:
         charts.append(("TTFT over time", over_time.ttft_p50_ms, latency))
     for label, values, form in charts:
-        known = [value for value in values if value is not None]
+        peak_value = max((value for value in values if value is not None), default=None)
         lines = bars(values, height, ascii_only=ascii_only)
         for number, line in enumerate(lines):
-            peak = f"{GAP}peak {form(max(known))}" if known and not number else ""
+            peak = f"{GAP}peak {form(peak_value)}" if peak_value is not None and not number else ""
             yield Row(10, [(f"{'' if number else label:<{LABEL}}", FAINT), (line, FULL), (peak, FAINT)])
 
 
@@ -266,7 +292,7 @@ def _joined(parts: Sequence[Part], width: int) -> Iterator[Line]:
     line: Line = []
     for text, colour in parts:
         separator = SEPARATOR if line else ""
-        if line and sum(len(each) for each, _ in line) + len(separator) + len(text) > width:
+        if line and sum(len(piece) for piece, _ in line) + len(separator) + len(text) > width:
             yield line
             line, separator = [], ""
         line = [*line, (separator, FAINT), (text, COLOURS[colour])]
@@ -287,20 +313,12 @@ def _text(line: Line, width: int) -> "Text":
     return text
 
 
-def _age(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 99.95 else clock_time(seconds)
-
-
 def _ms(value: float | None, unit: str = "") -> str:
     """Format milliseconds with three digits, which is the precision of a sketch; long times in seconds."""
     if value is None:
         return "n/a"
     digits = 0 if value >= 100 else 1 if value >= 10 else 2
     return f"{value:.{digits}f}{unit}" if value < LONG_MS else f"{value / 1e3:.1f} s"
-
-
-def _rate(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.{0 if value >= 1000 else 1}f}/s"
 
 
 def _count(number: float) -> str:

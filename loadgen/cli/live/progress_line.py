@@ -3,10 +3,10 @@
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TextIO
 
-from loadgen.cli.live.pace import Pace
 from loadgen.metrics.failures import lost_text
 from loadgen.metrics.progress import Progress
 from loadgen.util.number_format import clock_time
@@ -91,6 +91,37 @@ class ProgressLine:
         self._stream.flush()
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Requests and tokens per second between two moments of a run.
+
+    Attributes:
+        due: Requests that became due.
+        sent: Requests that were sent.
+        ended: Requests that ended.
+        tokens: Output tokens as they arrive, also of requests in flight and of failed ones.
+    """
+
+    due: float
+    sent: float
+    ended: float
+    tokens: float
+
+    @classmethod
+    def between(cls, before: Progress, after: Progress) -> Self | None:
+        """Return the pace between two moments of a run; None if no time lies between them."""
+        seconds = after.elapsed_s - before.elapsed_s
+        if seconds <= 0:
+            return None
+        tokens = (after.streamed_tokens - before.streamed_tokens) * after.tokens_per_counted
+        return cls(
+            (after.due - before.due) / seconds,
+            (after.sent - before.sent) / seconds,
+            (after.ended - before.ended) / seconds,
+            tokens / seconds,
+        )
+
+
 def describe(progress: Progress, pace: Pace | None = None) -> str:
     """Describe the progress in one line.
 
@@ -129,7 +160,7 @@ def describe(progress: Progress, pace: Pace | None = None) -> str:
 
 def longest_silence(progress: Progress) -> str:
     """Name the stream that has been silent longest, and the time of its last token."""
-    index, last_s = min(progress.silent.items(), key=lambda one: one[1])
+    index, last_s = min(progress.silent.items(), key=lambda silence: silence[1])
     return f"request {index}, last token at {last_s:.0f} s"
 
 

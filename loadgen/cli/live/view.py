@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from loadgen.cli import stderr
+from loadgen.cli import output
 from loadgen.cli.live.progress_line import LINE_EVERY_S, OVERLOADED, REDRAWS_PER_S, Cadence, describe
-from loadgen.cli.stderr import say
+from loadgen.cli.output import say
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.util.terminal_text import printable
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 
 class View:
-    """Shows no progress of a run; prints notes."""
+    """Shows no progress of a run; prints notes.
+
+    Attributes:
+        progress: What was shown last.
+    """
 
     def __init__(self) -> None:
         self.progress = Progress("preparing")
@@ -35,7 +39,12 @@ class View:
 
 
 class LineView(View):
-    """Prints a line when a phase begins, and every two seconds."""
+    """Prints a line when a phase begins, and every two seconds.
+
+    Args:
+        settings: The settings of the run.
+        clock: Returns the time in seconds.
+    """
 
     def __init__(self, settings: RunSettings, clock: Callable[[], float] = time.monotonic) -> None:
         from loadgen.cli.live.history import History
@@ -55,7 +64,12 @@ class LineView(View):
 
 
 class ScreenView(View):
-    """A rich renderable that shows the latest progress."""
+    """A rich renderable that shows the latest progress.
+
+    Args:
+        settings: The settings of the run.
+        console: The console on which it is drawn.
+    """
 
     def __init__(self, settings: RunSettings, console: "Console") -> None:
         from loadgen.cli.live.history import History
@@ -84,7 +98,7 @@ class ScreenView(View):
 @contextlib.contextmanager
 def progress_view(settings: RunSettings) -> Iterator[View]:
     """Yield the view that suits the settings and the terminal; a screen is erased on leaving."""
-    console = None if settings.quiet or settings.disable_tqdm else stderr.screen()
+    console = None if settings.quiet or settings.disable_tqdm else output.screen()
     if console is None:
         yield View() if settings.quiet else LineView(settings)
         return

@@ -2,12 +2,14 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadgen.cli.stderr import say
-from loadgen.util import machine, private_files
+from loadgen.cli.output import say
+from loadgen.metrics.records import shards
+from loadgen.util import files, machine
 
 MAX_KEPT = 10
 PATTERN = "*.jsonl"
@@ -19,8 +21,7 @@ class Journal:
 
     Attributes:
         path: The file; None if no journal is wanted, or the user's state folder cannot be written.
-        needed: Whether to leave the file after the run; set it to False once the results of the run
-            are safe elsewhere.
+        needed: Whether to leave the file after the run; set it to False once the results of the run are safe elsewhere.
         error: Why the journal is incomplete, if it is.
     """
 
@@ -30,13 +31,13 @@ class Journal:
 
 
 @contextlib.contextmanager
-def journal(wanted: bool) -> Iterator[Journal]:
+def journal(enabled: bool) -> Iterator[Journal]:
     """Open a journal for one run; at the end remove it, or print its path if it is still needed.
 
     Args:
-        wanted: False for a run that writes its records to a file of the user's anyway.
+        enabled: False for a run that writes its records to a file of the user's anyway.
     """
-    opened = Journal(_create() if wanted else None)
+    opened = Journal(_create() if enabled else None)
     try:
         yield opened
     finally:
@@ -54,7 +55,7 @@ def journals() -> list[Path]:
 
 
 def _leftover_paths() -> list[Path]:
-    left = [path for path in private_files.state_folder().glob(PATTERN) if not _still_runs(path)]
+    left = [path for path in files.state_folder().glob(PATTERN) if not _still_runs(path)]
     return sorted(left, key=lambda path: path.stat().st_mtime)
 
 
@@ -73,14 +74,12 @@ def _still_runs(path: Path) -> bool:
 
 
 def _create() -> Path | None:
-    import time
-
-    path = private_files.state_folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
+    path = files.state_folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for old in _leftover_paths()[: 1 - MAX_KEPT]:
             _remove(old)
-        with open(path, "xb", opener=private_files.opener):
+        with open(path, "xb", opener=files.private_opener):
             pass
     except OSError as error:
         why = f"{path.parent} cannot be written ({error.strerror})"
@@ -90,7 +89,5 @@ def _create() -> Path | None:
 
 
 def _remove(path: Path) -> None:
-    from loadgen.metrics.records import shards
-
-    for one in (path, *shards.further_shards(path)):
-        one.unlink(missing_ok=True)
+    for file in (path, *shards.further_shards(path)):
+        file.unlink(missing_ok=True)

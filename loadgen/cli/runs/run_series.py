@@ -1,21 +1,28 @@
-"""A series of runs at one server: each run is shown and saved, and so is the series as a whole."""
+"""A series of runs at one server, a sweep or a search: each run is shown and saved, and so is the series as a whole."""
 
 import asyncio
 import contextlib
+import dataclasses
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from loadgen import report
-from loadgen.cli import exit_codes, step_summary
+from loadgen.analysis.search.algorithm import End
+from loadgen.analysis.search.early_stop import StopRule
+from loadgen.analysis.search.load_search import LoadSearch
+from loadgen.cli import exit_codes
 from loadgen.cli.live.view import progress_view
+from loadgen.cli.output import append_result_summary, say
 from loadgen.cli.runs.interrupts import Interrupts
+from loadgen.cli.runs.journal import journal
 from loadgen.cli.runs.metrics_endpoint import serve_metrics
 from loadgen.cli.runs.single_run import execute, human, say_overwriting
-from loadgen.cli.stderr import say
 from loadgen.config import output_check
+from loadgen.config.load import AxisName
 from loadgen.config.output import FILES
+from loadgen.config.serialize import differences
 from loadgen.config.settings import RunSettings
 from loadgen.errors import INTERRUPTED, BadInput, EngineError, LoadgenError
 from loadgen.metrics.progress import Progress
@@ -25,7 +32,8 @@ from loadgen.runner.participant import Participant
 from loadgen.runner.run import serving
 from loadgen.runner.run_result import Result
 from loadgen.runner.server import Server
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util import files
+from loadgen.util.files import write_atomic
 from loadgen.util.terminal_text import Screen
 
 Stop = Callable[[Progress], str | None]
@@ -34,17 +42,21 @@ Stop = Callable[[Progress], str | None]
 class SeriesRunner:
     """Executes runs at one server, and keeps a point of the series for each.
 
+    Args:
+        data: The series, without runs.
+        requested: The checked settings of the command.
+        plot: The path of the chart, or None.
+
     Attributes:
         data: The runs that have ended, and what follows from them.
         codes: The exit codes of the runs.
+        interrupts: Receives the signals.
+
+    Raises:
+        BadInput: A file cannot be written.
     """
 
-    def __init__(
-        self,
-        data: Series,  # the series, without runs
-        requested: RunSettings,
-        plot: str | None,
-    ) -> None:
+    def __init__(self, data: Series, requested: RunSettings, plot: str | None) -> None:
         check_plot(plot)
         output_check.check_writable(requested)
         together = requested.replace(records=None, hlog=None, capture=None, junit=None)  # each run has its own of these
@@ -55,18 +67,26 @@ class SeriesRunner:
         self.interrupts = Interrupts()
 
     def execute(self, measure: Callable[[Server], Awaitable[None]], first: RunSettings) -> int:
-        """Start or probe the server of `first`, let `measure` execute the runs, then print and save the series.
+        """Start or probe the server, let `measure` execute the runs, then print and save the series.
+
+        Args:
+            measure: Executes the runs; a LoadgenError ends the series.
+            first: The settings by which the server is found.
+
+        Returns:
+            The most severe exit code of the runs.
 
         Raises:
             LoadgenError: The series ended before anything was measured.
         """
-        # Returns the most severe exit code of the runs; a LoadgenError of `measure` ends the series.
         with serve_metrics(self._requested) as self._metrics:
             return asyncio.run(self.interrupts.run_interruptible(self._execute(measure, first)))
 
     async def _execute(self, measure: Callable[[Server], Awaitable[None]], first: RunSettings) -> int:
         try:
-            async with self._serving(first) as server:
+            async with contextlib.AsyncExitStack() as stack:
+                with progress_view(first) as view:
+                    server = await stack.enter_async_context(serving(first, view.show))
                 await measure(server)
         except (asyncio.CancelledError, LoadgenError) as error:
             if not self.data.points:
@@ -78,24 +98,30 @@ class SeriesRunner:
             self.codes.append(exit_codes.INTERRUPTED)
         return self._end()
 
-    @contextlib.asynccontextmanager
-    async def _serving(self, first: RunSettings) -> AsyncIterator[Server]:
-        async with contextlib.AsyncExitStack() as stack:
-            with progress_view(first) as view:
-                server = await stack.enter_async_context(serving(first, view.show))
-            yield server
-
     async def run(
         self,
-        server: Server,  # with the settings of this run resolved for it
-        requested: RunSettings,  # the settings of this run as a user would give them
-        level: float,  # the load: requests per second, or requests in flight
+        server: Server,
+        requested: RunSettings,
+        level: float,
         *,
         title: str,
-        stop: Stop = lambda progress: None,  # returns why the run can end early, or None
+        stop: Stop = lambda progress: None,
         reports: bool = True,
     ) -> Result:
-        """Execute one run, and keep its point."""
+        """Execute one run, and keep its point.
+
+        Args:
+            server: The server, with the settings of this run resolved for it.
+            requested: The settings of this run as a user would give them.
+            level: The load: requests per second, or requests in flight.
+            title: The line that is printed before the run.
+            stop: Returns why the run can end early, or None.
+            reports: Whether to print the report of the run.
+
+        Raises:
+            CancelledError: A signal came since the previous run ended.
+            LoadgenError: The run failed.
+        """
         self.interrupts.detach()
         if self.interrupts.count:  # since the previous run ended
             raise asyncio.CancelledError
@@ -108,15 +134,15 @@ class SeriesRunner:
             if (why := stop(progress)) is not None:
                 participant.abort(why)
 
-        ended = await execute(
+        finished = await execute(
             requested, self.interrupts, server=server, watch=watch, on_server=self._metrics.identify, reports=reports
         )
-        saved = [path for path in ended.saved if path != requested.records or self._requested.records]
-        result = ended.result
+        saved = [path for path in finished.saved if path != requested.records or self._requested.records]
+        result = finished.result
         self.data.points.append(
             report.series.make_point(level, result, result.snapshot, limits=self.data.slo, saved=saved)
         )
-        self.codes.append(ended.code)
+        self.codes.append(finished.code)
         self.save_so_far()
         return result
 
@@ -144,7 +170,7 @@ class SeriesRunner:
             saved = self._save() + self._save_renderings()  # before printing: the reader of a pipe may be gone
         except OSError as error:
             trouble = error
-        step_summary.append_result(self.data)
+        append_result_summary(self.data)
         if self.data.kind == "search":  # its runs print no report that names their files
             saved = [path for point in self.data.points for path in point.saved] + saved
         out = human(self._requested)
@@ -178,6 +204,76 @@ class SeriesRunner:
             return []
         write_atomic(Path(self._plot), html.chart_svg(chart))
         return [self._plot]
+
+
+class SearchSeries:
+    """The series of runs of one search.
+
+    Args:
+        requested: The checked settings of the command.
+        over: rate or concurrency.
+        chosen: The settings from flags and the config file, without the workload's.
+        plot: The path of the chart, or None.
+
+    Raises:
+        BadInput: The search cannot have a setting, or a file cannot be written.
+    """
+
+    def __init__(self, requested: RunSettings, over: AxisName, chosen: dict[str, Any], plot: str | None) -> None:
+        if requested.records and with_numbered_files(requested, 1).records == requested.records:  # a device
+            raise BadInput(
+                "--records", f"{requested.records} is a device, and a search reads its records again", "name a file"
+            )
+        self._search = LoadSearch(requested, over, chosen)
+        self._requested = self._search.settings
+        self._series = SeriesRunner(self._search.data, requested, plot)
+
+    def execute(self) -> int:
+        """Execute the search; returns the exit code."""
+        return self._series.execute(self._measure, self._search.first_settings)
+
+    async def _measure(self, server: Server) -> None:
+        async def measure(settings: RunSettings, name: str, stop: StopRule) -> Result:
+            files = differences(self._requested, self._with_next_files()) | {"records": settings.records}
+            resolved = settings.replace(**files)
+            requested = self._requested.replace(**differences(server.settings, resolved))
+            level = self._search.level_of(resolved)
+            title = f"run {len(self._series.data.points) + 1}, {self._search.level_text(level)}"
+            run_server = dataclasses.replace(server, settings=resolved)
+            return await self._series.run(run_server, requested, level, title=title, stop=stop, reports=False)
+
+        try:
+            await self._search.execute(
+                server.settings, measure, self._records, self._series.say, self._series.save_so_far
+            )
+        finally:
+            self._set_exit_codes()
+
+    def _with_next_files(self) -> RunSettings:
+        return with_numbered_files(self._requested, len(self._series.data.points) + 1)
+
+    @contextlib.contextmanager
+    def _records(self, name: str) -> Iterator[Path]:
+        """Yield the path of the next run's records: the user's file, or one that is removed once they are judged."""
+        if self._requested.records:
+            yield Path(str(self._with_next_files().records))
+            return
+        with journal(enabled=True) as crash_journal, files.scratch_folder() as folder:
+            yield crash_journal.path or folder / name
+            crash_journal.needed = False
+
+    def _set_exit_codes(self) -> None:
+        """Set the exit codes by the outcome of the search and by the runs at the level that it found."""
+        outcome, level = self._search.outcome, self._search.found_level
+        codes = [exit_codes.SLO_MISSED] if outcome and outcome.end is End.NONE else []
+        if outcome is None or outcome.end is End.CLIENT:
+            codes.append(exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID)
+        rows = [row for row in self._series.data.points if level and row.level == level]
+        if self._requested.strict and any(row.verdict == "SUSPECT" for row in rows):
+            codes.append(exit_codes.SUSPECT)
+        # The codes of other runs do not count: at a level that is too high, requests may well fail.
+        of_levels = (exit_codes.SUSPECT, exit_codes.ERRORS)
+        self._series.codes[:] = [code for code in self._series.codes if code not in of_levels] + codes
 
 
 def with_numbered_files(requested: RunSettings, number: int) -> RunSettings:

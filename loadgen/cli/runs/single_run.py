@@ -6,16 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from loadgen.cli import exit_codes, step_summary
+from loadgen.cli import exit_codes
 from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.live.view import progress_view
+from loadgen.cli.output import append_result_summary, say
 from loadgen.cli.runs.interrupts import Interrupts
 from loadgen.cli.runs.journal import journal
-from loadgen.cli.stderr import say
 from loadgen.config import output_check
 from loadgen.config.settings import RunSettings
 from loadgen.errors import GivenUp
 from loadgen.metrics.progress import Progress
+from loadgen.runner.coordinator import open_participant
+from loadgen.runner.metrics_scraper import forked_scraper
+from loadgen.runner.preparer import Preparer
 from loadgen.util.terminal_text import Screen
 
 if TYPE_CHECKING:
@@ -43,23 +46,34 @@ async def execute(
     settings: RunSettings,
     interrupts: Interrupts,
     *,
-    # a server that answers already, with the settings of this run; None: start or probe it
     server: "Server | None" = None,
-    # is called with each progress update, and may stop the run
     watch: "Callable[[Progress, Participant], None]" = lambda progress, participant: None,
-    # is called with the server once it is known, with the settings of this run as they are for it
     on_server: "Callable[[Server], None]" = lambda server: None,
-    # saves more of the result and returns the paths; an OSError counts as one of the result's own files
     save_more: "Callable[[Result], list[str]]" = lambda result: [],
     reports: bool = True,
 ) -> FinishedRun:
-    """Execute one run, print its report and save the files that the settings ask for."""
-    from loadgen.runner.coordinator import open_participant
-    from loadgen.runner.prepare import Preparer
+    """Execute one run, print its report and save the files that the settings ask for.
 
-    with journal(wanted=not settings.records) as crash_journal:  # closed when nothing writes to it any more
+    Args:
+        settings: The checked settings of the run.
+        interrupts: Receives the signals while the run goes on.
+        server: A server that answers already, with the settings of this run; None: start or probe it.
+        watch: Is called with each progress update, and may stop the run.
+        on_server: Is called with the server once it is known, with the settings of this run as they are for it.
+        save_more: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
+        reports: Whether to print the report.
+
+    Raises:
+        GivenUp: A signal ended it before anything was measured.
+        LoadgenError: The run failed.
+    """
+    with journal(enabled=not settings.records) as crash_journal:  # closed when nothing writes to it any more
         # New processes import their modules while this one imports its own.
-        async with open_participant(settings) as participant, Preparer(keep=server is not None) as preparer:
+        async with (
+            open_participant(settings) as participant,
+            Preparer(keep=server is not None) as preparer,
+            forked_scraper() as scraper,
+        ):
             with single_threaded():
                 from loadgen.runner import run
 
@@ -76,7 +90,11 @@ async def execute(
                     watch(progress, participant)
                     view.show(progress)  # last, so that the exported metrics are never older than what is shown
 
-                opened = run.serving(settings, on_progress) if server is None else contextlib.nullcontext(server)
+                opened = (
+                    run.serving(settings, on_progress, scraper=scraper)
+                    if server is None
+                    else contextlib.nullcontext(server)
+                )
                 async with opened as serving:
                     on_server(serving)
                     result = await run.run(
@@ -84,6 +102,7 @@ async def execute(
                         server=serving,
                         participant=participant,
                         preparer=preparer,
+                        scraper=scraper,
                         on_progress=on_progress,
                         journal=crash_journal.path,
                     )
@@ -121,10 +140,21 @@ async def run(
     on_server: "Callable[[Server], None]" = lambda server: None,
     save_more: "Callable[[Result], list[str]]" = lambda result: [],
 ) -> int:
-    """Execute one run as `execute` does, with signal handlers installed; returns the exit code."""
+    """Execute one run as `execute` does, with signal handlers installed; returns the exit code.
+
+    Args:
+        settings: The checked settings of the run.
+        watch: Is called with each progress update, and may stop the run.
+        on_server: Is called with the server once it is known.
+        save_more: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
+
+    Raises:
+        GivenUp: A signal ended it before anything was measured.
+        LoadgenError: The run failed.
+    """
 
     def save_all(result: "Result") -> list[str]:
-        step_summary.append_result(result)
+        append_result_summary(result)
         return save_more(result)
 
     interrupts = Interrupts()

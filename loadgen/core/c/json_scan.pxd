@@ -3,7 +3,7 @@
 
 A scanner, not a parser: it allocates nothing and looks only at the keys that matter, in any order and nesting. Where it
 is not sure (escaped keys, keys given twice, tool calls, errors, answers that are not streamed, anything that is not
-plain JSON) it returns False, and `loadgen.core.sse_event` reads the event with a real JSON parser. That module defines
+plain JSON) it returns False, and `loadgen.core.reference_parser` reads the event with a real JSON parser. That module defines
 the facts; tests hold this scanner to it.
 """
 from libc.stdint cimport int64_t
@@ -13,8 +13,8 @@ from loadgen.core.c.json_cursor cimport (
     AT_END, AT_VALUE, Cursor, Text, first_key, has_control_char, has_escape, is_new_key, next_key, skip_space,
     skip_value, take_char, take_integer, take_null, take_string, text_is,
 )
-from loadgen.core.c.event_flags cimport (
-    CHOICE, CONTENT, EMPTY, FINISH, OLD_REASONING, OTHER, REASONING, ROLE, SO_FAR, USAGE
+from loadgen.core.event_flags cimport (
+    CHOICE, CONTENT, CUMULATIVE, EMPTY, FINISH, OLD_REASONING, OTHER, REASONING, ROLE, USAGE
 )
 
 cdef struct Delta:
@@ -244,7 +244,7 @@ cdef inline bint scan_meta_info(Cursor *c, Delta *out) noexcept nogil:
     cdef Text key
     cdef bint ok
     cdef int step, seen_keys = 0
-    out.says |= CHOICE | USAGE | SO_FAR
+    out.says |= CHOICE | USAGE | CUMULATIVE
     step = first_key(c, &key)
     while step == AT_VALUE:
         if text_is(&key, b"completion_tokens", 17):
@@ -280,13 +280,13 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept no
     cdef Cursor c
     cdef Text key
     cdef Text text
-    cdef Text so_far
+    cdef Text answer_text
     cdef bint ok
     cdef int step, seen_keys = 0
     if has_control_char(p, n):
         return False
     begin_event(&c, p, n, out)
-    so_far.n = -1
+    answer_text.n = -1
     step = first_key(&c, &key)
     while step == AT_VALUE:
         if text_is(&key, b"choices", 7):
@@ -299,7 +299,7 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept no
             ok = is_new_key(&seen_keys, 8) and take_string(&c, &text) and not has_escape(&c, &text)
             ok = ok and not text_is(&text, b"error", 5)
         elif text_is(&key, b"text", 4):
-            ok = is_new_key(&seen_keys, 16) and take_string(&c, &so_far)
+            ok = is_new_key(&seen_keys, 16) and take_string(&c, &answer_text)
         elif text_is(&key, b"meta_info", 9):
             ok = is_new_key(&seen_keys, 32) and scan_meta_info(&c, out)
         elif text_is(&key, b"index", 5):
@@ -307,14 +307,14 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept no
         else:
             ok = skip_value(&c)
         step = next_key(&c, &key, ok)
-    if out.says & SO_FAR:
+    if out.says & CUMULATIVE:
         if seen_keys & 1:  # choices, too: two dialects in one event
             return False
-        if so_far.n > 0:
+        if answer_text.n > 0:
             out.kinds = CONTENT
-            out.text = so_far.p
-            out.text_len = so_far.n
-        elif so_far.n == 0:
+            out.text = answer_text.p
+            out.text_len = answer_text.n
+        elif answer_text.n == 0:
             out.says |= EMPTY
     return step == AT_END and c.p == c.end
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from loadgen.cli.import_guard import single_threaded
 from loadgen.errors import BadInput
 from loadgen.lab.gpustack import arguments
-from loadgen.util import log_setup
+from loadgen.util import terminal_text
 
 if TYPE_CHECKING:
     from loadgen.lab.gpustack.job import Job
@@ -21,7 +21,7 @@ def main(argv: list[str]) -> int:
 
     with renamed_flags():
         job = Job.of(given)
-        log_setup.to_stderr("warning")
+        terminal_text.log_to_stderr("warning")
         _make_folder(job)
         if job.auto_tune is None:
             from loadgen.lab.gpustack.job_runs import StepRuns

@@ -15,8 +15,8 @@ from loadgen.lab.study.report import findings_text
 from loadgen.lab.study.spec import study_file
 from loadgen.lab.study.spec.study_file import StudyFile
 from loadgen.report import to_json
-from loadgen.util import log_setup
-from loadgen.util.plugins import find
+from loadgen.util import terminal_text
+from loadgen.util.packages import find
 
 RUNNING = "running now in process {}"
 
@@ -29,7 +29,7 @@ def run(path: Path, folder: Path | None, *, lines: bool) -> int:
         folder: Folder of its store; None: NAME.store here.
         lines: Whether to print lines on a terminal too.
     """
-    log_setup.to_stderr("warning")
+    terminal_text.log_to_stderr("warning")
     file = study_file.read(path)
     store = store_of(file, folder)
     with file.named():

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from loadgen.cli import stderr
+from loadgen.cli import output
 from loadgen.cli.live.progress_line import REDRAWS_PER_S, Cadence, describe
-from loadgen.cli.stderr import say
+from loadgen.cli.output import say
 from loadgen.lab.study.execute.trial import Trial, TrialRequest
 from loadgen.lab.study.execute.walk import Walk
 from loadgen.lab.study.plan.plan import Plan
@@ -115,7 +115,7 @@ class StudyScreen:
 @contextlib.contextmanager
 def study_view(plan: Plan, *, lines: bool) -> Iterator[StudyLines | StudyScreen]:
     """Return the display for stderr."""
-    console = None if lines else stderr.screen()
+    console = None if lines else output.screen()
     if console is None:
         yield StudyLines(plan)
         return

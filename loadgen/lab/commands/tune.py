@@ -60,7 +60,7 @@ def plan(argv: list[str]) -> int:
     from loadgen.lab.study.plan.planner import plan as planned
     from loadgen.lab.study.spec import study_file
     from loadgen.report import to_json
-    from loadgen.util.plugins import find
+    from loadgen.util.packages import find
 
     file = study_file.read(given.file)
     with file.named():

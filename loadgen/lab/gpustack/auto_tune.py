@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadgen.config.number_range import ABOVE_0, FINITE, FROM_1, Range
-from loadgen.config.option import flag
+from loadgen.config.option import ABOVE_0, FINITE, FROM_1, Range, flag
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.lab.gpustack import arguments

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.config.data import MULTI_TURN
-from loadgen.config.number_range import FROM_1
+from loadgen.config.option import FROM_1
 from loadgen.errors import BadInput
 
 FLAG = "--data"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.config import gpustack_profile, presets
-from loadgen.config.number_range import ABOVE_0, BELOW_1, Range
+from loadgen.config.option import ABOVE_0, BELOW_1, Range
 from loadgen.config.target import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT
 from loadgen.errors import BadInput
 from loadgen.lab.gpustack import arguments, data, steps

@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.analysis.search.algorithm import End
-from loadgen.analysis.search.capacity import ThroughputGain, misses_rate
 from loadgen.analysis.search.early_stop import StopRule
 from loadgen.analysis.search.levels import PILED_UP, InconclusiveRun
 from loadgen.analysis.search.load_search import LoadSearch
-from loadgen.analysis.search.search_bounds import SearchBounds
+from loadgen.analysis.search.search_bounds import SearchBounds, ThroughputGain, misses_rate
 from loadgen.cli import exit_codes
-from loadgen.cli.live.backlog import LiveBacklog
+from loadgen.cli.live.history import LiveBacklog
+from loadgen.cli.output import say
 from loadgen.cli.runs.run_series import SeriesRunner
 from loadgen.cli.runs.single_run import run
-from loadgen.cli.stderr import say
 from loadgen.config.settings import RunSettings
 from loadgen.lab.gpustack.job import Job
 from loadgen.lab.gpustack.progress import Reporter
@@ -35,7 +34,7 @@ from loadgen.report import to_json
 from loadgen.runner.participant import Participant
 from loadgen.runner.run_result import Result
 from loadgen.runner.server import Server
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util.files import write_atomic
 from loadgen.util.tasks import background_tasks
 
 MIN_ENDED = 30  # requests before --max-error-rate applies, as in guidellm

@@ -76,6 +76,8 @@ class Reporter:
 
     async def run(self) -> None:
         """Send new progress, at most every EVERY_S seconds, until cancelled."""
+        if self._receiver is not None:
+            import aiohttp  # noqa: F401 - before the clock of a run starts
         while True:
             await self._changed.wait()
             self._changed.clear()

@@ -10,7 +10,7 @@ from typing import Any
 from loadgen.lab.gpustack.auto_tune import AutoTune
 from loadgen.report import to_json
 from loadgen.report.result.series import Found, Series
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util.files import write_atomic
 
 # The versions of benchmark-runner's formats.
 RAMP_VERSION = 4

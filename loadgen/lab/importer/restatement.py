@@ -11,8 +11,8 @@ from loadgen.lab.audit.files import KEYS
 from loadgen.lab.audit.finding import Finding, claim
 from loadgen.lab.audit.published import Published
 from loadgen.lab.audit.rules.rates import PARTS, counted
-from loadgen.report.result.brief import JUDGED
 from loadgen.report.result.fields import from_json_values
+from loadgen.report.result.series import JUDGED
 
 NAMES = {name: key for key, name in reversed(KEYS.items())}  # the first of two keys is vLLM's
 # Metrics that a rule of the audit removes, with all statistics of a latency.

@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 
 from loadgen.analysis.compare.compared_run import LOAD, ComparedRun
-from loadgen.analysis.compare.latency_values import LatencyValues
-from loadgen.analysis.compare.meaning import Meaning
-from loadgen.analysis.compare.metrics import ERROR_RATE, Metric, percentiles_of
+from loadgen.analysis.compare.metrics import ERROR_RATE, Meaning, Metric, percentiles_of
 from loadgen.analysis.compare.other_result import OtherResult
-from loadgen.analysis.compare.run_requests import EndedRequests, RunRequests
+from loadgen.analysis.compare.run_requests import EndedRequests, LatencyValues, RunRequests
 from loadgen.core.histogram import Histogram
 from loadgen.lab.tools import tool_result
 from loadgen.lab.tools.tool_result import DETAILS, ToolRequests, ToolResult

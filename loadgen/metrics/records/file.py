@@ -13,15 +13,15 @@ from typing import Any, BinaryIO, Self
 
 import orjson
 
-from loadgen.core.event_flags import TOKENS
+from loadgen.core.event_flags import NAMES, TOKENS
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import UNBOUNDED, Record
-from loadgen.core.record_json import FLAGS, record_line
+from loadgen.core.record_json import record_line
 from loadgen.errors import BadInput
 from loadgen.metrics.records.header import RunHeader
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.snapshot import LoopTotals
-from loadgen.util import private_files
+from loadgen.util import files
 from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.prompt import UNPLANNED
 
@@ -73,7 +73,7 @@ class RecordWriter:
         if path is None:
             yield None
             return
-        writer = cls(private_files.create("--records", path), limit)
+        writer = cls(files.create_private("--records", path), limit)
         try:
             yield writer
         finally:
@@ -342,4 +342,4 @@ def event_runs(stream: Sequence[tuple[str, int]], due: int) -> EventRuns:
 
 @functools.lru_cache(1024)
 def _flags(names: str) -> int:
-    return sum(FLAGS[name] for name in names.split("+")) if names else 0
+    return sum(NAMES[name] for name in names.split("+")) if names else 0

@@ -8,7 +8,7 @@ from loadgen.config.load import SEEDS
 from loadgen.config.serialize import restored
 from loadgen.config.settings import RunSettings, public, seed_of
 from loadgen.util import machine
-from loadgen.util.package_version import package_version
+from loadgen.util.packages import package_version
 from loadgen.version import __version__
 
 DATE_FORMAT = "%Y%m%d-%H%M%S"

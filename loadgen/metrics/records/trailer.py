@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
-from loadgen.config.stop_condition import STOP_WHEN, StopCondition
+from loadgen.config.slo import STOP_WHEN, StopCondition
 from loadgen.core.histogram import Histogram
 from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.server.telemetry import Telemetry

@@ -13,8 +13,8 @@ import orjson
 
 from loadgen.metrics.server.names import ACCEPTED_AT, HIGHEST, SUMMED, together
 from loadgen.metrics.server.series import LAST, TICK, PromHistogram, Scrape, Series, SourceSeries, by_source
-from loadgen.util.gpus import QUANTITIES
-from loadgen.util.tail import TailReader
+from loadgen.util.accelerators import QUANTITIES
+from loadgen.util.files import TailReader
 
 T = TypeVar("T")
 FILE_NAME = "telemetry.jsonl"  # in the run's folder: a line for each scrape, and one for each reading of the GPUs

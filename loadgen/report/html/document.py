@@ -57,12 +57,17 @@ def prose(text: str) -> Line:
 
 def cell(*lines: Line | Span | str) -> Cell:
     """Make a cell of lines."""
-    return tuple(each if isinstance(each, tuple) else line(each) for each in lines)
+    return tuple(part if isinstance(part, tuple) else line(part) for part in lines)
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading; level 1 is the title of the page."""
+    """A heading.
+
+    Attributes:
+        level: 1 is the title of the page.
+        text: What it says.
+    """
 
     shape: ClassVar = "heading"
     level: int
@@ -71,7 +76,11 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph."""
+    """A paragraph.
+
+    Attributes:
+        text: Its line.
+    """
 
     shape: ClassVar = "paragraph"
     text: Line
@@ -84,7 +93,12 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list."""
+    """A list.
+
+    Attributes:
+        lines: An item each.
+        numbered: Whether the items have numbers.
+    """
 
     shape: ClassVar = "items"
     lines: tuple[Line, ...]
@@ -132,7 +146,7 @@ class Table:
         cls, head: Sequence[str], rows: Iterable[Iterable[Cell | Span | str]], text_columns: int | None = None
     ) -> Self:
         """Make a table; a cell of one line may be its text."""
-        cells = (tuple(each if isinstance(each, tuple) else cell(each) for each in row) for row in rows)
+        cells = (tuple(part if isinstance(part, tuple) else cell(part) for part in row) for row in rows)
         return cls(tuple(head), tuple(cells), text_columns)
 
     @property
@@ -158,7 +172,11 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The main numbers of a page, side by side at its top."""
+    """The main numbers of a page, side by side at its top.
+
+    Attributes:
+        facts: The numbers, from the left.
+    """
 
     shape: ClassVar = "facts"
     facts: tuple[Fact, ...]
@@ -194,7 +212,14 @@ class Badge:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Blocks set apart, as MkDocs' admonitions are; `folded`: closed until one opens it, None: it cannot be closed."""
+    """Blocks set apart, as MkDocs' admonitions are.
+
+    Attributes:
+        kind: How it looks.
+        title: What stands above it.
+        blocks: What is in it.
+        folded: Whether it is closed until a reader opens it; None: it cannot be closed.
+    """
 
     shape: ClassVar = "note"
     kind: NoteKind
@@ -208,7 +233,12 @@ Block = Heading | Paragraph | Items | Code | Table | Facts | Drawing | Badge | N
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A page: its title, and what follows."""
+    """A page.
+
+    Attributes:
+        title: Its title.
+        blocks: What follows, from above.
+    """
 
     title: str
     blocks: tuple[Block, ...]
@@ -227,15 +257,14 @@ def without_drawings(document: Document) -> Document:
 def _without_drawings(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     kept: list[Block] = []
     for block in reversed(blocks):
-        if isinstance(block, Drawing) or (isinstance(block, Heading) and _is_empty(block, kept)):
+        if isinstance(block, Drawing):
             continue
+        if isinstance(block, Heading):
+            after = kept[-1] if kept else None  # `kept` begins with the last block
+            if after is None or (isinstance(after, Heading) and after.level <= block.level):
+                continue
         kept.append(replace(block, blocks=_without_drawings(block.blocks)) if isinstance(block, Note) else block)
     return tuple(reversed(kept))
-
-
-def _is_empty(heading: Heading, after: Sequence[Block]) -> bool:
-    """Whether nothing stands between a heading and the next one of its level; `after` begins with the last block."""
-    return not after or (isinstance(after[-1], Heading) and after[-1].level <= heading.level)
 
 
 def _flattened(blocks: tuple[Block, ...]) -> Iterator[Block]:

@@ -9,16 +9,19 @@ from collections.abc import Iterator
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
-from jinja2.runtime import Context
 from markupsafe import Markup
 
 from loadgen.report.html.charts import svg
 from loadgen.report.html.charts.chart import Chart
 from loadgen.report.html.document import Cell, Code, Document, Drawing, Heading, Line, Span, Tone, without_drawings
 from loadgen.util.terminal_text import printable, printable_lines
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from jinja2.runtime import Context
 
 TEMPLATES = Path(__file__).with_name("templates")
 # Syntax of Markdown anywhere, without an underscore inside a word, and at the beginning of a line.
@@ -31,7 +34,12 @@ FENCE = re.compile("^ *(`{3,})", re.MULTILINE)
 
 
 def markdown(document: Document, figures: str) -> str:
-    """Write the document for MkDocs; `figures` is the folder of its pictures, relative to the page."""
+    """Write the document for MkDocs with its admonitions, collapsible blocks and tables.
+
+    Args:
+        document: The document.
+        figures: Folder of its pictures, relative to the page.
+    """
     return _rendered("document.md.j2", _environment(escape=False), document=document, figures=figures)
 
 
@@ -52,8 +60,10 @@ def chart_svg(chart: Chart) -> str:
 
 
 def html(document: Document) -> str:
-    """Write the document as one HTML page that loads nothing: style and charts are in it."""
-    # It has a script only for charts and copyable lines. All content is visible without the script.
+    """Write the document as one HTML page that loads nothing: style and charts are in it.
+
+    It has a script only for charts and copyable lines. All content is visible without the script.
+    """
     blocks = list(document.all_blocks)
     charts = any(isinstance(block, Drawing) for block in blocks)
     script = charts or any(isinstance(block, Code) and block.copyable for block in blocks)
@@ -73,7 +83,7 @@ def fragment(document: Document) -> str:
     return _rendered("fragment.html.j2", _environment(escape=True), document=document, numbers=count(1))
 
 
-def _rendered(template: str, environment: Environment, **values: object) -> str:
+def _rendered(template: str, environment: "Environment", **values: object) -> str:
     return environment.get_template(template).render(values).strip() + "\n"
 
 
@@ -83,31 +93,33 @@ def _template(name: str) -> str:
 
 
 @cache
-def _environment(*, escape: bool, github: bool = False) -> Environment:
-    made = Environment(
+def _environment(*, escape: bool, github: bool = False) -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+
+    environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         undefined=StrictUndefined,
         autoescape=escape,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    environment.filters |= {
         "plain": _plain,
         "code": lambda text: printable_lines(text.rstrip("\n")),
         "text": lambda text: _escaped(_plain(text)),
         "words": lambda parts: "".join(part.text for part in parts),
         "fence": _fence,
         "markdown": partial(_markdown_line, github=github),
-        "markdown_cell": lambda cell: "<br>".join(_markdown_line(each, cell=True, github=github) for each in cell),
-        "html": _html_line,
-        "html_cell": _html_cell,
-        "svg": _svg,
+        "markdown_cell": lambda cell: "<br>".join(_markdown_line(line, cell=True, github=github) for line in cell),
+        "html": pass_context(_html_line),
+        "html_cell": pass_context(_html_cell),
+        "svg": pass_context(_svg),
         "readout": lambda chart: Markup(svg.readout(chart)),
         "alert": ALERTS.__getitem__,
         "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
     }
-    made.globals["github"] = github
-    return made
+    environment.globals["github"] = github
+    return environment
 
 
 def _plain(text: str) -> str:
@@ -121,7 +133,7 @@ def _escaped(text: str) -> str:
 
 def _fence(text: str) -> str:
     """Make a fence that is longer than any in the text."""
-    return "`" * max([3, *(len(found) + 1 for found in FENCE.findall(text))])
+    return "`" * max([3, *(len(fence) + 1 for fence in FENCE.findall(text))])
 
 
 def _markdown_line(parts: Line, *, cell: bool = False, github: bool = False) -> str:
@@ -150,13 +162,11 @@ def _markdown_toned(span: Span, *, cell: bool, github: bool) -> str:
     return _escaped(text)
 
 
-@pass_context
-def _html_line(context: Context, parts: Line) -> Markup:
+def _html_line(context: "Context", parts: Line) -> Markup:
     return Markup().join(_html_span(part, context["numbers"]) for part in parts)
 
 
-@pass_context
-def _html_cell(context: Context, lines: Cell) -> Markup:
+def _html_cell(context: "Context", lines: Cell) -> Markup:
     return Markup("<br>").join(_html_line(context, parts) for parts in lines)
 
 
@@ -179,14 +189,13 @@ def _html_toned(span: Span) -> Markup:
     return Markup('<span class="{}">{}</span>').format(span.tone, text)
 
 
-@pass_context
-def _svg(context: Context, chart: Chart) -> Markup:
+def _svg(context: "Context", chart: Chart) -> Markup:
     return Markup(svg.svg(chart, f"chart-{next(context['numbers'])}"))
 
 
 def _anchors(document: Document) -> dict[int, str]:
     """Names of the headings by their places: words of their texts, numbered where two are alike."""
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     taken: set[str] = set()
     alike: Counter[str] = Counter()
     for place, block in enumerate(document.blocks):
@@ -196,5 +205,5 @@ def _anchors(document: Document) -> dict[int, str]:
                 alike[first] += 1
                 name = f"{first}-{alike[first] + 1}"
             taken.add(name)
-            found[place] = name
-    return found
+            names[place] = name
+    return names

@@ -62,11 +62,11 @@ class ClientTotals(ProcessUsage, frozen=True, kw_only=True):
     def of(cls, run: RunData) -> Self:
         """Sum up the workers of a run."""
         usage, counters = run.client, run.snapshot.counters
-        own = {
+        counts = {
             "warm_connections": counters["warm_connections"] if usage.known else None,
             **{name: counters[name] for name in ("late_connections", "by_reader", "early")},
         }
-        return from_json_values(vars(usage) | own, cls)
+        return from_json_values(vars(usage) | counts, cls)
 
 
 class Worker(Struct, frozen=True, kw_only=True):

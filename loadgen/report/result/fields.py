@@ -18,7 +18,7 @@ def to_json_values(part: object) -> Any:
 
 
 def from_json_values(values: object, kind: type[T]) -> T:
-    """Convert dicts, lists, scalars, and objects with the attributes that are wanted, to a part of a result.
+    """Convert dicts, lists, scalars, and objects with the attributes of the type, to a part of a result.
 
     Args:
         values: As `to_json_values` returns them, or as they were read from a file. Unknown keys are ignored.
@@ -28,6 +28,6 @@ def from_json_values(values: object, kind: type[T]) -> T:
         ValueError: A field is missing, or has a value of another type.
     """
     try:
-        return msgspec.convert(values, kind, dec_hook=lambda own, value: own.from_dict(value), from_attributes=True)
+        return msgspec.convert(values, kind, dec_hook=lambda field, value: field.from_dict(value), from_attributes=True)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error

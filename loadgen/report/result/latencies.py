@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Generic, Literal, Self, TypeVar
 
 import msgspec
+import numpy as np
 from msgspec import Struct
 
 from loadgen.core.histogram import Histogram
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import client_error_ms
-from loadgen.report.distribution import Distribution
 from loadgen.stats.percentile_confidence_interval import interval
+from loadgen.util.arrays import Int64s
 from loadgen.util.number_format import percentile, to_ms
 
 if TYPE_CHECKING:
@@ -23,6 +25,114 @@ Clock = Literal["due", "sent"]
 Bounds = Annotated[list[float | None], msgspec.Meta(min_length=2, max_length=2)]
 Errors = dict[Annotated[str, msgspec.Meta(pattern=r"^(mean|p[0-9.e-]+)$")], float | None]
 Intervals = dict[Annotated[str, msgspec.Meta(pattern=r"^p[0-9.e-]+$")], Bounds]
+
+
+class Distribution:
+    """Summary of a distribution, ms; None where nothing was measured.
+
+    Args:
+        count: How many values there are.
+        mean_ms: Their mean.
+        std_ms: Their standard deviation.
+        min_ms: The exact minimum.
+        max_ms: The exact maximum.
+        percentiles_ms: By names such as p99 and p99.9, ascending. p50, p90 and p99 are always among them.
+    """
+
+    __slots__ = ("count", "max_ms", "mean_ms", "min_ms", "percentiles_ms", "std_ms")
+
+    def __init__(
+        self,
+        count: int,
+        mean_ms: float | None,
+        std_ms: float | None,
+        min_ms: float | None,
+        max_ms: float | None,
+        percentiles_ms: Mapping[str, float | None],
+    ) -> None:
+        self.count, self.mean_ms, self.std_ms, self.min_ms, self.max_ms = count, mean_ms, std_ms, min_ms, max_ms
+        self.percentiles_ms = percentiles_ms
+
+    @classmethod
+    def of(cls, histogram: Histogram, percentiles: Iterable[float]) -> Self:
+        """Summarize a histogram of ns.
+
+        Args:
+            histogram: The values.
+            percentiles: The requested percentiles, ascending, 0 to 100.
+        """
+        return cls(
+            histogram.count,
+            to_ms(histogram.mean),
+            to_ms(histogram.std),
+            to_ms(histogram.min),
+            to_ms(histogram.max),
+            {percentile(p): to_ms(histogram.percentile(p)) for p in percentiles},
+        )
+
+    @property
+    def p50_ms(self) -> float | None:
+        """The median, ms."""
+        return self.percentiles_ms["p50"]
+
+    @property
+    def p90_ms(self) -> float | None:
+        """The 90th percentile, ms."""
+        return self.percentiles_ms["p90"]
+
+    @property
+    def p99_ms(self) -> float | None:
+        """The 99th percentile, ms."""
+        return self.percentiles_ms["p99"]
+
+    def statistic_ms(self, name: str) -> float | None:
+        """Look up a statistic by its column name: mean, std, min, max, or a percentile such as p99.
+
+        Raises:
+            KeyError: The run did not ask for this percentile.
+        """
+        return self.to_dict()[name]
+
+    def to_dict(self) -> dict[str, float | int | None]:
+        """Convert to JSON."""
+        scalars = {"mean": self.mean_ms, "std": self.std_ms, "min": self.min_ms, "max": self.max_ms}
+        return {"count": self.count, **scalars, **self.percentiles_ms}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, float | int | None]) -> Self:
+        """Read the JSON that `to_dict` returns.
+
+        Raises:
+            KeyError, TypeError: The JSON is something else.
+        """
+        percentiles = {name: value for name, value in data.items() if name.startswith("p")}
+        count = int(data["count"] or 0)
+        return cls(count, data["mean"], data["std"], data["min"], data["max"], percentiles)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Distribution) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment] # it holds a dict
+
+    def __repr__(self) -> str:
+        return f"Distribution({self.to_dict()})"
+
+
+def percentiles_by_nines(histogram: Histogram, places: Sequence[float]) -> list[float | None]:
+    """Compute the percentiles of a latency at places of a `Nines` axis: place 2 is p99.
+
+    Args:
+        histogram: The latency, ns; not empty.
+        places: Powers of ten between a percentile and 100 %, ascending.
+
+    Returns:
+        Milliseconds; None beyond the last place that has a value of its own.
+    """
+    last = math.log10(histogram.count)
+    values = [
+        to_ms(value) for value in histogram.percentiles(100 * (1 - 10**-at) for at in places if at <= last + 1e-9)
+    ]
+    return values + [None] * (len(places) - len(values))
 
 
 class Latencies(Struct, frozen=True, kw_only=True):
@@ -47,10 +157,10 @@ class Latencies(Struct, frozen=True, kw_only=True):
 
         Args:
             snapshot: The snapshot of a run, or of the requests to one target.
-            percentiles: Those that are wanted, ascending, 0 to 100.
+            percentiles: Those that are summarized, ascending, 0 to 100.
         """
-        wanted = list(percentiles)
-        return cls(**{name: Distribution.of(snapshot.histograms[name], wanted) for name in cls.__struct_fields__})
+        percentiles = list(percentiles)
+        return cls(**{name: Distribution.of(snapshot.histograms[name], percentiles) for name in cls.__struct_fields__})
 
     def named(self, name: str) -> Distribution:
         """Look up a distribution by its name.
@@ -58,8 +168,8 @@ class Latencies(Struct, frozen=True, kw_only=True):
         Raises:
             AttributeError: No distribution has this name.
         """
-        found: Distribution = getattr(self, name)
-        return found
+        distribution: Distribution = getattr(self, name)
+        return distribution
 
     def latency(self, metric: str, clock: str) -> Distribution:
         """Look up a latency by its metric: ttft, ttfo, tpot, itl, icl or e2el.
@@ -101,17 +211,17 @@ class LatencyIntervals(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, snapshot: Snapshot, percentiles: Iterable[float]) -> Self:
         """Compute the intervals of these percentiles, 0 to 100."""
-        wanted = list(percentiles)
+        percentiles = list(percentiles)
 
         def of_latency(histogram: Histogram) -> Intervals:
-            return {percentile(p): [to_ms(bound) for bound in interval(histogram, p)] for p in wanted}
+            return {percentile(p): [to_ms(bound) for bound in interval(histogram, p)] for p in percentiles}
 
         return cls(**{name: of_latency(snapshot.histograms[name]) for name in cls.__struct_fields__})
 
     def named(self, name: str) -> Intervals:
         """Look up the intervals of a distribution; empty where it has none."""
-        found: Intervals = getattr(self, name, {})
-        return found
+        intervals: Intervals = getattr(self, name, {})
+        return intervals
 
 
 class EachLatency(Struct, Generic[T], frozen=True, kw_only=True):
@@ -134,8 +244,8 @@ class EachLatency(Struct, Generic[T], frozen=True, kw_only=True):
         Raises:
             AttributeError: No latency has this name.
         """
-        found: T = getattr(self, name)
-        return found
+        part: T = getattr(self, name)
+        return part
 
 
 class ClientErrors(EachLatency[Errors], frozen=True, kw_only=True):
@@ -198,11 +308,24 @@ class Histograms(EachLatency[HistogramCounts], frozen=True, kw_only=True):
         """Encode the histograms of a snapshot."""
         return cls(**{name: HistogramCounts(**snapshot.histograms[name].to_dict()) for name in cls.__struct_fields__})
 
-    def histogram(self, name: str) -> HdrHistogram:
-        """Decode the histogram of a distribution as one of the package hdrhistogram.
 
-        Raises:
-            AttributeError: No distribution has this name.
-            BadInput: The numbers of the histogram do not agree with each other.
-        """
-        return self.named(name).histogram()
+class GroupLatency(Struct, frozen=True, kw_only=True):
+    """A latency of the ok requests of a group."""
+
+    count: Annotated[int, "How many requests have it."]
+    mean: Annotated[float | None, "Mean, ms; null: no request has it."]
+    p50: Annotated[float | None, "Median, ms."]
+    p90: Annotated[float | None, "90th percentile, ms."]
+    p99: Annotated[float | None, "99th percentile, ms."]
+
+    @classmethod
+    def of(cls, values: Int64s) -> Self:
+        """Summarize values in ns, shape (n,)."""
+        mean = to_ms(float(values.mean())) if len(values) else None
+        p50, p90, p99 = (percentile_ms(values, p) for p in (50, 90, 99))
+        return cls(count=len(values), mean=mean, p50=p50, p90=p90, p99=p99)
+
+
+def percentile_ms(values: Int64s, p: float) -> float | None:
+    """Return a percentile, 0 to 100, of values in ns, shape (n,), in ms; None where there are none."""
+    return to_ms(float(np.percentile(values, p))) if len(values) else None

@@ -17,11 +17,9 @@ from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.telemetry import SpecDecode
 from loadgen.report.result.latencies import Distributions
-from loadgen.report.result.ramp import RateChange, rate_changes
-from loadgen.report.result.rates import PerSecond
-from loadgen.report.result.request_columns import RequestColumns
+from loadgen.report.result.rates import PerSecond, RateChange, SteadyState, rate_changes
 from loadgen.report.result.sglang_numbers import SglangNumbers
-from loadgen.report.result.steady_state import SteadyState
+from loadgen.report.result.timeline import RequestColumns
 from loadgen.util.number_format import percentile, to_ms
 
 # vLLM's latencies -> the distributions with their meaning: from sent, a gap per event, and TPOT as if the first event
@@ -249,8 +247,8 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         """
         percentiles = {key: value for key, value in flat.items() if PERCENTILE_KEY.match(key)}
         others = (*RequestColumns.__struct_fields__, *SglangNumbers.__struct_fields__, "loadgen")
-        known = {*cls.__struct_fields__, *percentiles, *others}
-        metadata = {key: value for key, value in flat.items() if key not in known}
+        names = {*cls.__struct_fields__, *percentiles, *others}
+        metadata = {key: value for key, value in flat.items() if key not in names}
         fields = {name: flat[name] for name in cls.__struct_fields__ if name in flat}
         if "total_input_sequences" in flat:
             fields = TOKEN_KEYS | fields
@@ -280,15 +278,15 @@ def _probes(run: RunData) -> dict[str, Any]:
     return dict(zip(PROBES, (len(values_ns), run.trailer.probes_failed, *e2el), strict=True))
 
 
-def _spec_decode(found: SpecDecode | None) -> dict[str, Any]:
-    if found is None:
+def _spec_decode(decode: SpecDecode | None) -> dict[str, Any]:
+    if decode is None:
         return {}
-    counts = (found.drafts, found.drafted, found.accepted)
+    counts = (decode.drafts, decode.drafted, decode.accepted)
     values = (
-        None if found.rate is None else found.rate * 100,
-        found.length,
+        None if decode.rate is None else decode.rate * 100,
+        decode.length,
         *(None if count is None else round(count) for count in counts),
-        list(found.per_position),
+        list(decode.per_position),
     )
     return dict(zip(SPEC_DECODE, values, strict=True))
 
@@ -298,25 +296,28 @@ def _latencies(settings: RunSettings, latencies: Distributions) -> dict[str, Any
 
     Its client in Rust always has p90 of the four.
     """
-    found: dict[str, Any] = {"percentiles_ms": {}}
+    fields: dict[str, Any] = {}
+    percentiles_ms: dict[str, float | None] = {}
     names = [percentile(p) for p in parse_percentiles(settings.metric_percentiles)]
     for metric in METRICS:
         latency = latencies.named(meaning(settings)[metric])
-        found[f"mean_{metric}_ms"] = latency.mean_ms
-        found[f"median_{metric}_ms"] = latency.p50_ms
-        found[f"std_{metric}_ms"] = latency.std_ms
+        fields[f"mean_{metric}_ms"] = latency.mean_ms
+        fields[f"median_{metric}_ms"] = latency.p50_ms
+        fields[f"std_{metric}_ms"] = latency.std_ms
         if settings.generates or metric == "e2el":
-            found["percentiles_ms"] |= {
+            percentiles_ms |= {
                 f"{name}_{metric}_ms": latency.percentiles_ms[name] for name in dict.fromkeys((*names, "p90"))
             }
-    asked = settings.percentile_metrics.split(",") if settings.max_concurrency is not None else []
-    for metric in (each for each in QUEUE_MEANING if each in asked):
-        latency = latencies.named(QUEUE_MEANING[metric])
+    selected = settings.percentile_metrics.split(",") if settings.max_concurrency is not None else []
+    for metric, distribution in QUEUE_MEANING.items():
+        if metric not in selected:
+            continue
+        latency = latencies.named(distribution)
         values = {"mean": latency.mean_ms, "median": latency.p50_ms, "std": latency.std_ms}
         values |= {name: latency.percentiles_ms[name] for name in names}
         is_known = not is_closed_loop(settings)  # there a request is due only when a slot is free
-        found["percentiles_ms"] |= {f"{name}_{metric}_ms": values[name] if is_known else None for name in values}
-    return found
+        percentiles_ms |= {f"{name}_{metric}_ms": values[name] if is_known else None for name in values}
+    return fields | {"percentiles_ms": percentiles_ms}
 
 
 RAMP = tuple(name for name in RunNumbers.__struct_fields__ if name.startswith("ramp_up_"))

@@ -159,8 +159,8 @@ class Provenance(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def settings(self) -> RunSettings:
         """The settings as resolved, without secrets."""
-        known = {field.name for field in dataclasses.fields(RunSettings)}  # other versions may have others
-        return restored({name: value for name, value in self.saved_settings.items() if name in known})
+        names = {field.name for field in dataclasses.fields(RunSettings)}  # other versions may have others
+        return restored({name: value for name, value in self.saved_settings.items() if name in names})
 
     @cached_property
     def engine(self) -> Engine:

@@ -4,37 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from msgspec import UNSET, Struct, UnsetType
 
 from loadgen.checks import EXPLAINED, PILE_UP, Check, Verdict, reasons, repeated_prompts, verdict
 from loadgen.config import slo
 from loadgen.metrics.run_data import RunData
-from loadgen.report.distribution import Distribution
 from loadgen.report.result.client import ClientTotals, Worker
-from loadgen.report.result.departures import Departures
-from loadgen.report.result.efficiency import Efficiency
 from loadgen.report.result.fields import from_json_values, to_json_values
-from loadgen.report.result.latencies import ClientErrors, Clock, Distributions, Histograms, LatencyIntervals
-from loadgen.report.result.limit import LimitResult, judge_limits
+from loadgen.report.result.latencies import (
+    ClientErrors,
+    Clock,
+    Distribution,
+    Distributions,
+    Histograms,
+    LatencyIntervals,
+)
 from loadgen.report.result.numbers import RunNumbers
-from loadgen.report.result.outcomes import Cancelled, Example, Outcomes, Silence, SilentStreams, Stop, Unfinished
-from loadgen.report.result.parts import ClassResult, Target
-from loadgen.report.result.phases import PhaseResult
-from loadgen.report.result.prefix_cache import PrefixCache
+from loadgen.report.result.outcomes import (
+    Cancelled,
+    Departures,
+    Example,
+    LimitResult,
+    Outcomes,
+    Retries,
+    Silence,
+    SilentStreams,
+    Stop,
+    StructuredOutput,
+    Unfinished,
+    judge_limits,
+)
 from loadgen.report.result.provenance import Provenance
-from loadgen.report.result.rates import Rates
-from loadgen.report.result.request_columns import RequestColumns
-from loadgen.report.result.request_sample import RequestSample
-from loadgen.report.result.retries import Retries
-from loadgen.report.result.server import ServerCallResult, ServerMetrics
-from loadgen.report.result.sessions import SessionTimes, Turn
+from loadgen.report.result.rates import Efficiency, Rates
+from loadgen.report.result.request_groups import ClassResult, PhaseResult, SessionTimes, Target, Turn
+from loadgen.report.result.server import PrefixCache, ServerCallResult, ServerMetrics
 from loadgen.report.result.sglang_numbers import SglangNumbers
-from loadgen.report.result.structured_output import StructuredOutput
-from loadgen.report.result.timeline import Timeline
+from loadgen.report.result.timeline import RequestColumns, RequestSample, Timeline
 from loadgen.report.result.tokens import Tokens
 from loadgen.util.number_format import to_ms
+
+if TYPE_CHECKING:
+    from hdrh.histogram import HdrHistogram
 
 SCHEMA: Literal[1] = 1
 Counts = dict[str, int]
@@ -194,6 +206,18 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         """Look up a latency: ttft, ttfo, tpot, itl, icl or e2el, on the clock of `latency_from`."""
         return self.latency_ms.latency(metric, self.latency_from)
 
+    def histogram(self, name: str) -> HdrHistogram:
+        """Return a whole distribution, ns, as a histogram of the package hdrhistogram.
+
+        Args:
+            name: The name of a distribution: "ttft_due", "lag".
+
+        Raises:
+            AttributeError: No distribution has this name.
+            BadInput: The numbers of the histogram do not agree with each other.
+        """
+        return self.histograms.named(name).histogram()
+
     @property
     def failed_checks(self) -> list[Check]:
         """The checks for which the run is not VALID."""
@@ -226,7 +250,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             for statistic, error in self.client_error_ms.named(slo.distribution(metric, self.latency_from)).items()
             if error is not None
         ]
-        return max(errors, key=lambda each: each[1], default=None)
+        return max(errors, key=lambda error: error[1], default=None)
 
     def reasons(self, group: str = "") -> list[str]:
         """Say why the result is not VALID, a line for each check.
@@ -238,7 +262,13 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def of(cls, run: RunData, checks: list[Check], **more: Any) -> Self:
-        """Make the result of a run; `more` are fields that a subclass has besides."""
+        """Make the result of a run.
+
+        Args:
+            run: Its data.
+            checks: What was checked of it.
+            more: Fields that a subclass has besides.
+        """
         settings, snapshot, percentiles = run.settings, run.snapshot, run.percentiles
         counters, failures = snapshot.counters, snapshot.failures
         latencies = Distributions.of(snapshot, percentiles)
@@ -293,7 +323,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             timeline=Timeline.of(snapshot),
             request_sample=RequestSample.of(snapshot),
             slo=judge_limits(settings.slo, snapshot, settings.latency_from)
-            + [row for one in classes for row in one.named_limits],
+            + [row for result in classes for row in result.named_limits],
             client=ClientTotals.of(run),
             workers=from_json_values(run.workers, list[Worker]),
             server=ServerMetrics.of(run),

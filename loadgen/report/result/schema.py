@@ -7,14 +7,13 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 import orjson
 
-from loadgen.report.distribution import Distribution
-from loadgen.report.result.brief import BriefFindings, RunBrief
+from loadgen.report.result.latencies import Distribution
 from loadgen.report.result.numbers import PERCENTILE_KEY, SEQUENCE_KEYS, TOKEN_KEYS, RunNumbers
 from loadgen.report.result.provenance import Engine, Prompts
-from loadgen.report.result.request_columns import RequestColumns
 from loadgen.report.result.run_result import SCHEMA, RunFindings
-from loadgen.report.result.series import Series
+from loadgen.report.result.series import BriefFindings, RunBrief, Series
 from loadgen.report.result.sglang_numbers import SglangNumbers
+from loadgen.report.result.timeline import RequestColumns
 
 Node = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -78,17 +77,21 @@ def text() -> str:
     return orjson.dumps(schema(), option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
-def _texts(hints: Iterable[Any], found: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+def _texts(hints: Iterable[Any], texts_by_class: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     """Collect what describes each field, by class and name in JSON, of all classes inside some types."""
     for hint in hints:
-        _texts(get_args(hint), found)
-        if isinstance(hint, type) and issubclass(hint, msgspec.Struct) and hint.__name__ not in found:
+        _texts(get_args(hint), texts_by_class)
+        if isinstance(hint, type) and issubclass(hint, msgspec.Struct) and hint.__name__ not in texts_by_class:
             names = dict(zip(hint.__struct_fields__, hint.__struct_encode_fields__, strict=True))
-            own = get_type_hints(hint, include_extras=True)
-            texts = [(names[field], text) for field, each in own.items() for text in getattr(each, "__metadata__", ())]
-            found[hint.__name__] = {name: text for name, text in texts if isinstance(text, str)}
-            _texts([*own.values(), *getattr(hint, "__orig_bases__", ())], found)
-    return found
+            types = get_type_hints(hint, include_extras=True)
+            texts = [
+                (names[field], text)
+                for field, annotated in types.items()
+                for text in getattr(annotated, "__metadata__", ())
+            ]
+            texts_by_class[hint.__name__] = {name: text for name, text in texts if isinstance(text, str)}
+            _texts([*types.values(), *getattr(hint, "__orig_bases__", ())], texts_by_class)
+    return texts_by_class
 
 
 def _by_hand(kind: type) -> Node:
@@ -147,7 +150,7 @@ def _plain(node: Any, enums: Node) -> Any:
     A field with a default is missing in files of earlier versions alone, so it is required too.
     """
     if isinstance(node, list):
-        return [_plain(each, enums) for each in node]
+        return [_plain(item, enums) for item in node]
     if not isinstance(node, dict):
         return node
     node = {key: value for key, value in node.items() if key != "default"}
@@ -159,8 +162,8 @@ def _plain(node: Any, enums: Node) -> Any:
         return about | {"$ref": f"#/$defs/{_name(reference)}"}
     if "properties" in node:
         return _object(node, enums)
-    if "anyOf" in node and all(set(each) == {"type"} for each in node["anyOf"]):
-        node["type"] = [each["type"] for each in node.pop("anyOf")]
+    if "anyOf" in node and all(set(item) == {"type"} for item in node["anyOf"]):
+        node["type"] = [item["type"] for item in node.pop("anyOf")]
     if len(node.get("enum", ())) == 1:
         node["const"] = node.pop("enum")[0]
     return {key: _plain(value, enums) for key, value in node.items()}
@@ -168,12 +171,12 @@ def _plain(node: Any, enums: Node) -> Any:
 
 def _object(node: Node, enums: Node) -> Node:
     properties = node["properties"]
-    required = [name for name, one in properties.items() if name in node.get("required", ()) or "default" in one]
+    required = [name for name, field in properties.items() if name in node.get("required", ()) or "default" in field]
     name = _name(node["title"])
     return {
         "description": " ".join(node["description"].split()),
         "type": "object",
-        "properties": {key: _plain(one, enums) for key, one in properties.items()},
+        "properties": {key: _plain(field, enums) for key, field in properties.items()},
         **({"required": required} if required else {}),
         "additionalProperties": name in OPEN,
     }

@@ -12,7 +12,7 @@ from loadgen.config import slo
 from loadgen.config.output import SGLANG_PERCENTILES
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.telemetry import SpecDecode
-from loadgen.report.distribution import Distribution
+from loadgen.report.result.latencies import Distribution
 from loadgen.report.result.rates import PerSecond
 from loadgen.util.number_format import to_ms
 
@@ -101,8 +101,8 @@ class SglangNumbers(Struct, frozen=True, kw_only=True):
         Args:
             flat: The keys of `vllm bench serve`.
         """
-        known = {**flat, **msgspec.to_builtins(self)}
-        return {name: known[name] for name in KEYS if name in known} | dict(flat)
+        values = {**flat, **msgspec.to_builtins(self)}
+        return {name: values[name] for name in KEYS if name in values} | dict(flat)
 
 
 def _attainment(run: RunData) -> dict[str, Any]:

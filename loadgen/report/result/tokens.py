@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from msgspec import Struct
 
 from loadgen.metrics.run_data import RunData
-from loadgen.metrics.snapshot import TOKENS, Snapshot
+from loadgen.metrics.snapshot import TOKENS
 from loadgen.metrics.streamed_tokens import Comparison
 from loadgen.report.result.fields import from_json_values
 from loadgen.util.number_format import UNKNOWN
@@ -137,21 +137,18 @@ class Tokens(Struct, frozen=True, kw_only=True):
             counts["predicted_server_input_tokens"] = None
         prediction = run.header.provenance["prompts"].get("server_tokens")
         sample = Comparison.of(snapshot)
+        tpot_over = WITHOUT_HIDDEN if counters["hidden_tokens"] else TOKENS_COUNTED
+        if sample is not None and sample.hides:
+            tpot_over = OVER_SAMPLE
         return cls(
             **counts,
             output_counted_by=_sources(counters, COUNTED_BY) or UNKNOWN,
             itl_counted_by=_sources(counters, COUNTED_PER_EVENT_BY) or "events",
             predicted_from=None if prediction is None else from_json_values(prediction, Prediction),
-            tpot_over=_tpot_over(snapshot, sample),
+            tpot_over=tpot_over,
             text_sample=None if sample is None else from_json_values(sample, TextSample),
         )
 
 
 def _sources(counters: dict[str, int], names: dict[str, str]) -> str:
     return " and ".join(source for source, name in names.items() if counters[name])
-
-
-def _tpot_over(snapshot: Snapshot, sample: Comparison | None) -> TpotOver:
-    if sample is not None and sample.hides:
-        return OVER_SAMPLE
-    return WITHOUT_HIDDEN if snapshot.counters["hidden_tokens"] else TOKENS_COUNTED

@@ -28,9 +28,11 @@ def document(results: Sequence[Saved]) -> Document:
     if len(results) == 1:
         return Document(_title(results[0]), tuple(_blocks(results[0])))
     blocks: list[Block] = [_table(results)]
-    for number, each in enumerate(results, 1):
-        blocks.append(Heading(2, f"{number}. {_title(each)}"))
-        blocks += [replace(one, level=one.level + 1) if isinstance(one, Heading) else one for one in _blocks(each)]
+    for number, result in enumerate(results, 1):
+        blocks.append(Heading(2, f"{number}. {_title(result)}"))
+        blocks += [
+            replace(block, level=block.level + 1) if isinstance(block, Heading) else block for block in _blocks(result)
+        ]
     return Document(f"{len(results)} results", tuple(blocks))
 
 
@@ -45,12 +47,17 @@ def _blocks(result: Saved) -> Iterator[Block]:
 def _table(results: Sequence[Saved]) -> Table:
     head = ("", "result", "date", "verdict", "req/s", "tok/s", "mean TTFT (ms)", "mean TPOT (ms)")
     rows = []
-    for number, each in enumerate(results, 1):
-        if isinstance(each, Series):
-            cells = [series.date(each), plural(len(each.points), "run"), *[""] * 4]
+    for number, result in enumerate(results, 1):
+        if isinstance(result, Series):
+            cells = [series.date(result), plural(len(result.points), "run"), *[""] * 4]
         else:
-            own = each.numbers
-            figures = (own.request_throughput, own.output_throughput, own.mean_ttft_ms, own.mean_tpot_ms)
-            cells = [run.date(own), each.verdict, *map(four_digits, figures)]
-        rows.append((str(number), _title(each), *cells))
+            numbers = result.numbers
+            figures = (
+                numbers.request_throughput,
+                numbers.output_throughput,
+                numbers.mean_ttft_ms,
+                numbers.mean_tpot_ms,
+            )
+            cells = [run.date(numbers), result.verdict, *map(four_digits, figures)]
+        rows.append((str(number), _title(result), *cells))
     return Table.of(head, rows, text_columns=4)

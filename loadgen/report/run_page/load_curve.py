@@ -1,10 +1,15 @@
-"""Load curve: the values that the SLO limits, or TTFT and TPOT, over the levels of several runs at one server."""
+"""Charts of a series: the values that the SLO limits over the levels of the load, and throughput over interactivity.
+
+The load curve has TTFT and TPOT where there is no SLO. The Pareto chart has tokens per second and GPU against tokens
+per second for a user.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from loadgen.checks import Verdict
 from loadgen.config import slo
 from loadgen.report.html import Chart, Curve, Dots, Limit, Linear, Log, Mark, Panel, Whiskers, fitting_scale
 from loadgen.report.html.charts.chart import Look
@@ -23,6 +28,39 @@ DEFAULT_LATENCIES = ("ttft_p99", "tpot_p99")  # of a sweep without an SLO
 HIGH, MIDDLE, LOW = 190, 150, 80  # of the first panel, alone or beside one; of it beside more; of the others
 LOG_AXIS_RATIO = 20  # times: levels beyond that stand on a logarithmic axis
 PERCENT = 100.0
+PARETO_HEIGHT = 190
+MAX_LABELS = 12  # more would cover each other
+USER = "tok/s for a user"
+
+
+class _Value(NamedTuple):
+    """A value at a level, in the unit of its panel.
+
+    Attributes:
+        row: The level.
+        value: The value; infinite: it falls on failed requests; None: there is none.
+        bounds: Its bounds, infinite where one is unknown; None: there are none.
+        met: Whether it meets its limit; without one, whether the run meets the SLO.
+    """
+
+    row: Row
+    value: float | None
+    bounds: tuple[float, float] | None
+    met: bool | None
+
+
+class _Place(NamedTuple):
+    """A level of the sweep.
+
+    Attributes:
+        user: Tokens per second for a user.
+        gpu: Output tokens per second and GPU, or of the server where the number of GPUs is unknown.
+        row: The level.
+    """
+
+    user: float
+    gpu: float
+    row: Row
 
 
 def load_chart(series: Series) -> Chart | None:
@@ -44,14 +82,44 @@ def load_chart(series: Series) -> Chart | None:
     panels = [replace(panel, height=height) for panel, height in zip(panels, heights, strict=True)]
     unit = UNITS[series.over]
     about = f"{', '.join(panel.title for panel in panels)} at {plural(len(levels), 'level')} of {unit}"
-    return Chart("What each load level came to", about, unit, _axis(unit, levels), tuple(panels), levels)
+    axis: Scale = Log.over(unit, levels)
+    if levels[-1] <= LOG_AXIS_RATIO * levels[0]:
+        around = Linear.around(unit, levels)
+        axis = replace(around, low=max(0.0, around.low))
+    return Chart("What each load level came to", about, unit, axis, tuple(panels), levels)
 
 
-def _axis(unit: str, levels: Sequence[float]) -> Scale:
-    if levels[-1] > LOG_AXIS_RATIO * levels[0]:
-        return Log.over(unit, levels)
-    around = Linear.around(unit, levels)
-    return replace(around, low=max(0.0, around.low))
+def pareto_chart(series: Series) -> Chart | None:
+    """Draw output tokens/s per GPU over tokens/s for a user, with the levels that no other level exceeds in both.
+
+    None for a search, and where fewer than two levels have both numbers. An INVALID run is never on the front.
+    """
+    shown = rows(series) if series.kind == "sweep" else []
+    per_gpu = all(row.efficiency is not None and row.efficiency.gpus is not None for row in shown)
+    places = []
+    for row in shown:
+        speed = row.efficiency
+        gpu = speed.output_tokens_per_s_per_gpu if speed and per_gpu else row.throughput("output_throughput")
+        if speed and speed.output_tokens_per_s_per_user and gpu:
+            places.append(_Place(speed.output_tokens_per_s_per_user, gpu, row))
+    if len(places) < 2:
+        return None
+    front = front_of(places)
+    unit = "tok/s per GPU" if per_gpu else "tok/s"
+    xs = sorted({place.user for place in places})
+    scale = Linear.over(unit, [place.gpu for place in places])
+    panel = Panel(f"Output {unit}", scale, tuple(_marks(places, front, scale)), PARETO_HEIGHT)
+    about = f"output {unit} against {USER} at {plural(len(places), 'level')} of {UNITS[series.over]}"
+    return Chart("Throughput and interactivity", about, USER, Linear.over(USER, xs), (panel,), xs)
+
+
+def front_of(places: Sequence[_Place]) -> list[_Place]:
+    """Return the places that none exceeds in both numbers, by ascending speed for a user."""
+    front: list[_Place] = []
+    for place in sorted(places, key=lambda place: (-place.user, -place.gpu)):
+        if place.row.verdict != Verdict.INVALID and (not front or place.gpu > front[-1].gpu):
+            front.append(place)
+    return front[::-1]
 
 
 def _names(series: Series, shown: Sequence[Row]) -> list[tuple[str, slo.Limit | None]]:
@@ -60,24 +128,11 @@ def _names(series: Series, shown: Sequence[Row]) -> list[tuple[str, slo.Limit | 
         return [(name, None) for name in (DEFAULT_LATENCIES if streams(series) else WHOLE_LATENCIES)]
     limits = slo.required_limits(series.slo)
     failing = series.found.fails if series.found is not None else None
-    edge = {each.limit: each.met for row in shown if row.level == failing for each in row.judged.slo}
+    edge: dict[str, bool | None] = {}
+    for row in shown:
+        if row.level == failing:
+            edge |= {bounded.limit: bounded.met for bounded in row.judged.slo}
     return [(limit.name, limit) for limit in sorted(limits, key=lambda limit: edge.get(limit.text, False) is True)]
-
-
-class _Value(NamedTuple):
-    """A value at a level, in the unit of its panel.
-
-    Attributes:
-        row: The level.
-        value: The value; infinite: it falls on failed requests; None: there is none.
-        bounds: Its bounds, infinite where one is unknown; None: there are none.
-        met: Whether it meets its limit; without one, whether the run meets the SLO.
-    """
-
-    row: Row
-    value: float | None
-    bounds: tuple[float, float] | None
-    met: bool | None
 
 
 def _panel(
@@ -85,26 +140,27 @@ def _panel(
 ) -> Iterator[Panel]:
     is_rate = limit is not None and limit.metric == "error"
     values = [_value(row, name, limit, PERCENT if is_rate else 1.0) for row in shown]
-    if not any(each.value for each in values):
+    if not any(value.value for value in values):
         return
-    numbers = (number for each in values for number in (each.value, *(each.bounds or ())))
-    known = [number for number in numbers if number is not None and math.isfinite(number)]
+    numbers: list[float] = []
+    for value in values:
+        numbers += [end for end in (value.value, *(value.bounds or ())) if end is not None and math.isfinite(end)]
     marks: list[Mark] = []
     if limit is not None:
         threshold = limit.threshold * (PERCENT if is_rate else 1.0)
-        known.append(threshold)
+        numbers.append(threshold)
         marks.append(Limit(f"limit: {limit.text}", threshold))
-    scale = fitting_scale("%" if is_rate else "ms", known)
-    ys = [None if each.value is None or math.isinf(each.value) else each.value for each in values]
-    marks += [Curve("", [each.row.level for each in values], ys), *_whiskers(values), *_ring(values, series)]
+    scale = fitting_scale("%" if is_rate else "ms", numbers)
+    ys = [None if value.value is None or math.isinf(value.value) else value.value for value in values]
+    marks += [Curve("", [value.row.level for value in values], ys), *_whiskers(values), *_ring(values, series)]
     marks += [*_dots(values, scale), *(_level_names(values, series) if names_levels else ())]
     title = "Failed requests" if is_rate else heading(name)
     yield Panel(f"{title}, {scale.unit}", scale, tuple(marks))
 
 
 def _value(row: Row, name: str, limit: slo.Limit | None, factor: float) -> _Value:
-    found = next((each for each in row.judged.slo if limit is not None and each.limit == limit.text), None)
-    if found is None or limit is None:
+    bounded = next((item for item in row.judged.slo if limit is not None and item.limit == limit.text), None)
+    if bounded is None or limit is None:
         usual = name.replace("median", "p50")
         return _Value(
             row,
@@ -112,67 +168,75 @@ def _value(row: Row, name: str, limit: slo.Limit | None, factor: float) -> _Valu
             None,
             row.judged.met,
         )
-    ends = tuple(math.inf if end is None else factor * end for end in (found.low, found.high))
-    value = factor * found.value if found.value is not None else math.inf if row.failed else None
+    ends = tuple(math.inf if end is None else factor * end for end in (bounded.low, bounded.high))
+    value = factor * bounded.value if bounded.value is not None else math.inf if row.failed else None
     is_beyond = value is None or value > factor * limit.threshold
-    misses_anyway = found.met is None and row.judged.met is False and row.judged.why is not None and is_beyond
+    misses_anyway = bounded.met is None and row.judged.met is False and row.judged.why is not None and is_beyond
     unjudged = row.judged.met is None and not row.confirms
-    met = False if misses_anyway else None if unjudged else found.met
+    met = False if misses_anyway else None if unjudged else bounded.met
     return _Value(row, value, None if math.isinf(ends[0]) else (ends[0], ends[1]), met)
 
 
 def _whiskers(values: Sequence[_Value]) -> Iterator[Whiskers]:
-    known = [(each.row.level, *each.bounds) for each in values if each.bounds is not None]
-    if known:
-        levels, lows, highs = zip(*known, strict=True)
+    ends = [(value.row.level, *value.bounds) for value in values if value.bounds is not None]
+    if ends:
+        levels, lows, highs = zip(*ends, strict=True)
         yield Whiskers(INTERVAL, levels, lows, highs)
 
 
 def _ring(values: Sequence[_Value], series: Series) -> Iterator[Dots]:
     best = series.found.level if series.found is not None else series.knee
-    for each in values:
-        if each.row.level == best and each.value is not None:
-            yield Dots("found" if series.found is not None else "knee", [each.row.level], [each.value], "ring")
+    name = "found" if series.found is not None else "knee"
+    for value in values:
+        if value.row.level == best and value.value is not None:
+            yield Dots(name, [value.row.level], [value.value], "ring")
             return
 
 
 def _level_names(values: Sequence[_Value], series: Series) -> Iterator[Whiskers]:
-    found = series.found
-    best, fails = (found.level, found.fails) if found is not None else (series.knee, None)
-    at = {each.row.level: each for each in values if each.value is not None}
+    answer = series.found
+    best, fails = (answer.level, answer.fails) if answer is not None else (series.knee, None)
+    at = {value.row.level: value for value in values if value.value is not None}
     for level, below in ((best, True), (fails, False)):
         if isinstance(level, int | float) and level in at:
-            yield _label(at[level], below=below)
-
-
-def _label(value: _Value, *, below: bool) -> Whiskers:
-    low, high = value.bounds or (value.value or 0.0,) * 2
-    level = value.row.level
-    return Whiskers("", [level], [low], [high], labels=[level_text(level)], below=below)
+            value = at[level]
+            low, high = value.bounds or (value.value or 0.0,) * 2
+            text = level_text(value.row.level)
+            yield Whiskers("", [value.row.level], [low], [high], labels=[text], below=below)
 
 
 def _dots(values: Sequence[_Value], scale: Scale) -> Iterator[Dots]:
     """Draw the values: of each kind of outcome with a shape of its own, and those on failed requests at the top."""
     for met, (look, name) in LOOKS.items():
-        own = [each for each in values if each.value is not None and each.met is met]
-        if not own:
+        alike = [value for value in values if value.value is not None and value.met is met]
+        if not alike:
             continue
-        confirms = met is None and own[0].row.confirms
-        texts = [_text(each, scale) for each in own]
-        ys = [each.value or 0.0 for each in own]
-        yield Dots("not confirmed" if confirms else name, [each.row.level for each in own], ys, look, texts=texts)
-
-
-def _text(value: _Value, scale: Scale) -> str:
-    if value.value is None or math.isinf(value.value):
-        return "on failed requests"
-    return scale.written(value.value)
+        confirms = met is None and alike[0].row.confirms
+        ys = [value.value or 0.0 for value in alike]
+        texts = ["on failed requests" if math.isinf(y) else scale.written(y) for y in ys]
+        yield Dots("not confirmed" if confirms else name, [value.row.level for value in alike], ys, look, texts=texts)
 
 
 def _throughput(shown: Sequence[Row]) -> Iterator[Panel]:
     values = [(row.level, row.throughput("output_throughput")) for row in shown]
-    known = [(level, value) for level, value in values if value is not None]
-    if known:
-        levels, ys = zip(*known, strict=True)
+    points = [(level, value) for level, value in values if value is not None]
+    if points:
+        levels, ys = zip(*points, strict=True)
         scale = Linear.over("tok/s", ys)
         yield Panel("Output tokens/s", scale, (Curve("output", levels, ys), Dots("", levels, ys, "first")))
+
+
+def _marks(places: Sequence[_Place], front: Sequence[_Place], scale: Linear) -> Iterator[Mark]:
+    yield Curve("", [place.user for place in front], [place.gpu for place in front])
+    invalid = [place for place in places if place.row.verdict == Verdict.INVALID]
+    exceeded = [place for place in places if place not in front and place not in invalid]
+    kinds: tuple[tuple[str, Look, Sequence[_Place]], ...] = (
+        ("Pareto front", "first", front),
+        ("below the front", "open", exceeded),
+        (Verdict.INVALID, "missed", invalid),
+    )
+    for name, look, alike in kinds:
+        if alike:
+            labels = [level_text(place.row.level) for place in alike] if len(places) <= MAX_LABELS else ()
+            texts = [f"{level_text(place.row.level)}: {scale.written(place.gpu)}" for place in alike]
+            yield Dots(name, [place.user for place in alike], [place.gpu for place in alike], look, labels, texts)

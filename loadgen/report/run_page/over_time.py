@@ -1,22 +1,87 @@
-"""Charts over time: rates, latencies, tokens and gaps between them, beside the metrics of the server."""
+"""Charts over time: requests in flight with TTFT, rates, latencies, tokens, gaps, and the metrics of the server."""
 
-from collections.abc import Iterator
-from itertools import accumulate
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Self
 
 from loadgen.config.load_profile import LoadProfile
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.report.html import Block, Chart, Curve, Dots, Drawing, Heat, Linear, Log, Mark, Panel, Paragraph
 from loadgen.report.result import RunResult
-from loadgen.report.result.timeline import HeatMap, Timeline
-from loadgen.report.run_page import scatter, server_levels, slo_limits
-from loadgen.report.run_page.time_columns import ALONG, TimeColumns
+from loadgen.report.result.timeline import HeatMap, PercentileCourse, Timeline
+from loadgen.report.run_page import latency_charts
 from loadgen.util.number_format import percent
 
+ALONG = "seconds since the start of the run"
+MIN_REQUESTS = 10  # of a column, on average: the rate of fewer is a comb
+Numbers = Sequence[float | None]
 OLDER = "There are no charts over time: the loadgen version that saved this result kept no time series."
 NONE_ENDED = "There are no charts over time: no request has ended."
 SHORTEST = 0.02  # of all gaps: those of events that were read together would take most of the height of the map
 SHORT = 32  # times: gaps that are so much shorter than the median are left out too
 RAMP_POINTS = 40  # of the curve of a ramp
+LEVELS = {"running": ("running (server)", 3), "waiting": ("waiting (server)", 2)}
+NEEDED = {"p50": 10, "p99": 100}  # requests of a column, for its percentile to be drawn over those of a sample
+
+
+class TimeColumns:
+    """Columns of time.
+
+    Args:
+        ends: Where the columns begin and end, s, ascending: one more than there are columns.
+        parts: How many columns of the timeline each of these has; the last one may have fewer.
+    """
+
+    def __init__(
+        self,
+        ends: Sequence[float],
+        parts: int = 1,
+    ) -> None:
+        self.ends, self._parts = ends, parts
+        self.middles = [(begin + end) / 2 for begin, end in pairwise(ends)]
+        self.reach = (ends[1] - ends[0]) / 2  # from the middle of a column to its ends
+        self.scale = Linear("s", 0.0, ends[-1])
+
+    @classmethod
+    def of(cls, timeline: Timeline) -> Self:
+        """Take the columns of a timeline."""
+        return cls([timeline.width_s * number for number in range(len(timeline.sent) + 1)])
+
+    def joined(self, requests: int) -> "TimeColumns":
+        """Join columns so far that each has MIN_REQUESTS of so many requests on average."""
+        parts = -(-len(self.middles) // max(1, requests // MIN_REQUESTS))
+        return TimeColumns([*self.ends[:-1:parts], self.ends[-1]], parts)
+
+    def rates(self, counts: Sequence[int]) -> list[float]:
+        """Divide counts of the columns of the timeline by the time that they took."""
+        sums = (sum(counts[first : first + self._parts]) for first in range(0, len(counts), self._parts))
+        return [total / (end - begin) for total, (begin, end) in zip(sums, pairwise(self.ends), strict=True)]
+
+    def steps(self, name: str, values: Numbers, colour: int) -> Curve:
+        """Draw what held all along each column."""
+        return Curve(name, self.ends, [*values, None], colour, steps=True)
+
+    def points(self, name: str, values: Numbers, colour: int) -> Curve:
+        """Draw what was seen in each column."""
+        return Curve(name, self.middles, values, colour)
+
+
+def in_flight_drawing(result: RunResult) -> Drawing | None:
+    """Draw the chart; None where the result has no timeline."""
+    timeline = result.timeline
+    if not isinstance(timeline, Timeline):
+        return None
+    columns = TimeColumns.of(timeline)
+    levels = level_curves(server_telemetry(result), columns.ends[-1], LEVELS)
+    flying = (columns.steps("in flight", timeline.in_flight, 1), *levels)
+    scale = Linear.over("", (y for curve in flying for y in curve.ys))
+    ttft = _ttft(result, timeline, columns) if result.streams else None
+    panels = (Panel("Requests", scale, flying, height=110), *([ttft] if ttft else []))
+    about = "Over the seconds of the run: requests in flight, those running and waiting at the server"
+    about += ", and TTFT" if ttft else ""
+    title = f"In flight{' and TTFT' if ttft else ''} over time"
+    chart = Chart(title, about, ALONG, columns.scale, panels, columns.middles)
+    return Drawing("in-flight", chart)
 
 
 def blocks(result: RunResult) -> Iterator[Block]:
@@ -25,43 +90,93 @@ def blocks(result: RunResult) -> Iterator[Block]:
     if not isinstance(timeline, Timeline):
         yield Paragraph.of(NONE_ENDED if timeline is None else OLDER)
         return
-    columns, telemetry = TimeColumns.of(timeline), server_levels.telemetry(result)
+    columns, telemetry = TimeColumns.of(timeline), server_telemetry(result)
     panels = [_requests(result, timeline, columns), *_in_flight(result, timeline, columns)]
     if result.request_sample is not None:
-        e2el = scatter.panel("e2el", result.request_sample, result, columns.reach)
+        e2el = latency_charts.scatter_panel("e2el", result.request_sample, result, columns.reach)
         panels += [e2el] if e2el else []
     if result.streams:
         tokens = columns.rates(timeline.output_tokens)
         panels.append(Panel("Output tokens/s", Linear.over("/s", tokens), (columns.steps("output tokens", tokens, 1),)))
     panels += _server(telemetry, columns.ends[-1])
-    about = (
-        f"Over the seconds of the run: requests sent, ended and failed, E2EL{', output tokens' * result.streams}"
-        + (", and the metrics of the server and its GPUs" if telemetry.sources or telemetry.gpus else "")
-    )
+    about = "Over the seconds of the run: requests sent, ended and failed, E2EL"
+    about += ", output tokens" if result.streams else ""
+    about += ", and the metrics of the server and its GPUs" if telemetry.sources or telemetry.gpus else ""
     chart = Chart("The run over time", about, ALONG, columns.scale, tuple(panels), columns.middles)
     yield Drawing("course", chart)
     if any(map(sum, timeline.icl_ms.counts)):
         yield Drawing("gaps", _gaps(timeline.icl_ms, columns, result))
 
 
+def server_telemetry(result: RunResult) -> Telemetry:
+    """Return the metrics of the server; empty where there are none."""
+    return Telemetry() if result.server is None else result.server.telemetry()
+
+
+def level_curves(
+    telemetry: Telemetry,
+    end_s: float,
+    names: Mapping[str, tuple[str, int]],
+    in_unit: Callable[[float], float] = float,
+) -> Iterator[Curve]:
+    """Draw a curve for each of several levels that the server reported during the run.
+
+    Args:
+        telemetry: The metrics.
+        end_s: Where the run ends, s.
+        names: The name and the colour of each level.
+        in_unit: Converts a level to the unit of the axis.
+    """
+    for quantity, (name, colour) in names.items():
+        points = [(at, in_unit(level)) for at, level in telemetry.course(quantity) if 0 <= at <= end_s]
+        if points:
+            places, values = zip(*points, strict=True)
+            yield Curve(name, places, values, colour)
+
+
+def _ttft(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Panel | None:
+    """Draw TTFT of each request, with percentiles over a sample; of a result without single requests, by columns."""
+    sample, course = result.request_sample, timeline.ttft_ms
+    if sample is None:
+        return _in_columns(result, course, columns)
+    if len(sample.sent_s) == sample.requests:
+        return latency_charts.scatter_panel("ttft", sample, result, columns.reach)
+    curves = []
+    for p, colour in (("p50", 6), ("p99", 2)):
+        pairs = zip(course.percentile(p), timeline.ended, strict=True)
+        values = [value if count >= NEEDED[p] else None for value, count in pairs]
+        curves.append(columns.points(f"TTFT {p}", values, colour))
+    return latency_charts.scatter_panel("ttft", sample, result, columns.reach, *curves)
+
+
+def _in_columns(result: RunResult, course: PercentileCourse, columns: TimeColumns) -> Panel | None:
+    curves = [columns.points(f"TTFT {p}", course.percentile(p), colour) for colour, p in enumerate(NEEDED, 1)]
+    values = [y for curve in curves for y in curve.ys]
+    if all(value is None for value in values):
+        return None
+    limits, far = latency_charts.limits_in_panel("ttft", result, values)
+    scale = latency_charts.scale_for([*values, *(limit.y for limit in limits)])
+    return Panel(f"TTFT, {latency_charts.unit(scale)}{far}", scale, (*limits, *curves), latency_charts.SCATTER_HEIGHT)
+
+
 def _requests(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Panel:
     wide = columns.joined(sum(timeline.ended))
     sent, ended = wide.rates(timeline.sent), wide.rates(timeline.ended)
-    asked = _asked(result, columns.ends[-1])
-    values = [*sent, *ended, *(y for curve in asked for y in curve.ys)]
+    planned = _planned_rate(result, columns.ends[-1])
+    values = [*sent, *ended, *(y for curve in planned for y in curve.ys)]
     scale = Linear.over("/s", values)
-    marks: list[Mark] = [wide.steps("sent", sent, 1), wide.steps("ended", ended, 2), *asked]
+    marks: list[Mark] = [wide.steps("sent", sent, 1), wide.steps("ended", ended, 2), *planned]
     if failed := [(at, count) for at, count in zip(columns.middles, timeline.failed, strict=True) if count]:
         places, counts = zip(*failed, strict=True)
         marks.append(Dots("failed", places, [scale.high] * len(places), "missed", texts=list(map(str, counts))))
     return Panel("Requests/s", scale, tuple(marks))
 
 
-def _asked(result: RunResult, end_s: float) -> list[Curve]:
+def _planned_rate(result: RunResult, end_s: float) -> list[Curve]:
     settings, rate = result.provenance.settings, result.numbers.request_rate
     due_s = min(result.provenance.schedule.duration_s, end_s)
     if settings.rate_profile is not None:
-        return _profile(settings.load_profile, end_s)
+        return _planned_profile(settings.load_profile, end_s)
     first, last = settings.ramp_up_start_rps, settings.ramp_up_end_rps
     if first is not None and last is not None:
         shares = [number / RAMP_POINTS for number in range(RAMP_POINTS + 1)]
@@ -71,7 +186,7 @@ def _asked(result: RunResult, end_s: float) -> list[Curve]:
     return [] if rate == "inf" else [Curve("asked", [0.0, due_s, due_s], [rate, rate, None], 6)]
 
 
-def _profile(profile: LoadProfile | None, end_s: float) -> list[Curve]:
+def _planned_profile(profile: LoadProfile | None, end_s: float) -> list[Curve]:
     if profile is None:
         return []
     points: list[tuple[float, float | None]] = []
@@ -85,15 +200,15 @@ def _profile(profile: LoadProfile | None, end_s: float) -> list[Curve]:
 def _in_flight(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Iterator[Panel]:
     settings = result.provenance.settings
     if settings.concurrency_profile is not None:
-        asked = _profile(settings.load_profile, columns.ends[-1])
+        planned = _planned_profile(settings.load_profile, columns.ends[-1])
         seen: list[float | None] = [*timeline.in_flight]
-        scale = Linear.over("", [*seen, *(y for curve in asked for y in curve.ys)])
-        yield Panel("Requests in flight", scale, (columns.steps("in flight", seen, 1), *asked))
+        scale = Linear.over("", [*seen, *(y for curve in planned for y in curve.ys)])
+        yield Panel("Requests in flight", scale, (columns.steps("in flight", seen, 1), *planned))
 
 
 def _server(telemetry: Telemetry, end_s: float) -> Iterator[Panel]:
     names = {"kv_usage": ("KV cache in use", 1)}
-    for curve in server_levels.curves(telemetry, end_s, names, lambda share: 100 * share):
+    for curve in level_curves(telemetry, end_s, names, lambda share: 100 * share):
         if any(curve.ys):
             yield Panel("KV cache in use, %", Linear.over("%", curve.ys), (curve,))
     reads = [(gpu.at_s, gpu.series.get("power_w", ())) for gpu in telemetry.gpus]
@@ -118,7 +233,7 @@ def _gaps(icl: HeatMap, columns: TimeColumns, result: RunResult) -> Chart:
     )
     edges = icl.edges[first:]
     heat = Heat("gaps", 0.0, columns.ends[-1], edges, [column[first:] for column in icl.counts])
-    limits, far = slo_limits.in_panel("icl", result, edges)
+    limits, far = latency_charts.limits_in_panel("icl", result, edges)
     curves = [columns.points(f"ICL {p}", icl.percentile(p), colour) for p, colour in (("p50", 6), ("p99", 2))]
     scale = Log.over("ms", (edges[0] or edges[1] / 2, edges[-1], *(limit.y for limit in limits)))
     left_out = f", without the {percent(below[first - 1] / below[-1], 1)} below {edges[0]:.2g} ms" if first else ""

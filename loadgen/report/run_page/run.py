@@ -1,24 +1,65 @@
 """Run: the page of one result, from top to bottom."""
 
-from collections.abc import Iterator
+import dataclasses
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from loadgen.report import load_line
-from loadgen.report.html import Block, Heading, Paragraph, Span, Tone
-from loadgen.report.result import RunResult
-from loadgen.report.result.numbers import RunNumbers
-from loadgen.report.run_page import (
-    badge,
-    client,
-    distributions,
-    groups,
-    in_flight,
-    numbers,
-    outcomes,
-    over_time,
-    reproduce,
-    server,
-    verdict,
+from loadgen.config import slo
+from loadgen.config.option import OUTPUT, flag
+from loadgen.config.serialize import flags, restored
+from loadgen.config.settings import RunSettings
+from loadgen.metrics.failures import lost_text
+from loadgen.report import console, load_line
+from loadgen.report.answer_badge import answer_badge
+from loadgen.report.html import (
+    Badge,
+    Block,
+    Code,
+    Fact,
+    Facts,
+    Heading,
+    Items,
+    Note,
+    Paragraph,
+    Span,
+    Table,
+    Tone,
 )
+from loadgen.report.result import RunResult
+from loadgen.report.result.fields import to_json_values
+from loadgen.report.result.numbers import RunNumbers
+from loadgen.report.result.outcomes import all_met
+from loadgen.report.result.provenance import Provenance
+from loadgen.report.run_page import latency_charts, over_time
+from loadgen.report.sections import client, groups, latencies, outcomes, server, tokens, verdict
+from loadgen.report.sections.glossary import term
+from loadgen.report.summary_line import (
+    SLO_COLOURS,
+    Colour,
+    answer_rate,
+    caveats,
+    has_failed,
+    named_slo,
+    users_who_left,
+    verdict_and_outcomes,
+)
+from loadgen.util.number_format import latency, three_digits
+from loadgen.util.redaction import KEY_VARIABLE, MARK
+
+# Of the settings that say what is reported and kept, those that change what a report says; the others name files.
+KEPT_OUTPUT_SETTINGS = ("percentile_metrics", "metric_percentiles", "label", "metadata")
+PARTS = {
+    "asked": "Settings that were given",
+    "settings": "All settings",
+    "seeds": "Seeds",
+    "prompts": "Prompts",
+    "schedule": "Schedule",
+    "engine": "Engine",
+    "machine": "Machine",
+    "versions": "Versions",
+}
 
 
 def title(result: RunResult) -> str:
@@ -45,35 +86,71 @@ def loadgen_version(result: RunResult) -> str:
 
 def blocks(result: RunResult) -> Iterator[Block]:
     """Write the answer first, then its reasons, the details, and where the numbers come from."""
-    shown = badge.badge(result)
+    badge = _badge(result)
     yield Paragraph.of(load_line.full_text(result))
     yield Paragraph.of(Span(_heading(result), Tone.QUIET))
-    yield shown
-    yield numbers.headline(result)
-    if (drawing := in_flight.drawing(result)) is not None:
+    yield badge
+    yield _headline(result)
+    if (drawing := over_time.in_flight_drawing(result)) is not None:
         yield drawing
-    yield from numbers.rates_and_limits(result)
-    yield from verdict.blocks(result, shown.kind)
+    of_tokens = (*tokens.structured_output(result), *tokens.rates(result))
+    if lines := [*of_tokens, *tokens.efficiency(result), *verdict.slo_lines(result)]:
+        yield Items.of(lines)
+    yield from verdict.blocks(result, badge.kind)
     yield Heading(2, "Latencies")
-    yield from numbers.latencies(result)
-    if (drawing := distributions.drawing(result)) is not None:
+    yield from latencies.blocks(result)
+    if (drawing := latency_charts.percentile_drawing(result)) is not None:
         yield drawing
     yield Heading(2, "Over time")
     yield from over_time.blocks(result)
     yield from groups.blocks(result)
     yield Heading(2, "Requests")
-    yield from outcomes.requests(result)
+    yield from outcomes.blocks(result)
     yield Heading(2, "Tokens")
-    yield from outcomes.tokens(result)
+    yield from tokens.blocks(result)
     yield Heading(2, "The server")
     yield from server.blocks(result)
     yield Heading(2, "The client")
     yield from client.blocks(result)
     yield Heading(2, "Run it again")
-    yield from reproduce.command_block(result.provenance)
+    changes = result.provenance.asked
+    yield Code("\n".join([*_comments(changes), command(changes)]), "bash", copyable=True)
     yield Heading(2, "Where it comes from")
-    yield from reproduce.provenance_tables(result.provenance)
-    yield outcomes.console_report(result)
+    yield from _provenance_tables(result.provenance)
+    text = "\n".join(row.rstrip() for row in console.render(result).splitlines())
+    yield Note("note", "The report as it was printed on the console", (Code(text),), folded=True)
+
+
+def command(changes: Mapping[str, Any]) -> str:
+    """Make the `loadgen run` command of some settings, without credentials and output files.
+
+    Args:
+        changes: The settings that differ from the defaults, as provenance has them.
+    """
+    settings = restored(changes)
+    fields = (field for field in dataclasses.fields(RunSettings) if field.metadata["group"] == OUTPUT)
+    unnamed: dict[str, Any] = {field.name: field.default for field in fields if field.name not in KEPT_OUTPUT_SETTINGS}
+    headers = tuple(header.replace(MARK, "@FILE") for header in settings.header)
+    return shlex.join(["loadgen", "run", *flags(settings.replace(**unnamed, api_key=None, header=headers))])
+
+
+def _comments(changes: Mapping[str, Any]) -> Iterator[str]:
+    if changes.get("api_key"):
+        yield f"# {KEY_VARIABLE} must hold the API key."
+    if changes.get("header"):
+        yield f"# FILE must contain the value of {flag('header')}: one file for each header."
+    if any(MARK in json.dumps(changes[name]) for name in ("base_url", "engine_arg") if name in changes):
+        yield f"# Put what was left out in place of {MARK}."
+
+
+def _badge(result: RunResult) -> Badge:
+    """Write verdict, outcomes, SLO and caveats. Red: failures, a missed SLO; amber: caveats; blue: the simulator."""
+    parts = [*verdict_and_outcomes(result), *users_who_left(result)]
+    if result.slo:
+        parts.append((named_slo(result), SLO_COLOURS[all_met(result.slo)]))
+    parts += caveats(result)
+    failed = Colour.RED if has_failed(result) else Colour.NONE
+    return answer_badge(parts, simulated=result.simulated, answer=failed)
 
 
 def _heading(result: RunResult) -> str:
@@ -82,3 +159,56 @@ def _heading(result: RunResult) -> str:
     parts += [f"labelled {label}"] if label else []
     parts += [f"at {urls}"] if urls else []
     return ", ".join(parts) + "."
+
+
+def _headline(result: RunResult) -> Facts:
+    """Select the six main numbers of the run."""
+    numbers = result.numbers
+    requested, peak = numbers.request_rate, numbers.max_output_tokens_per_s
+    lost = lost_text(result.cancelled.in_flight, result.cancelled.never_sent)
+    ends = f"of {result.scheduled}; {numbers.failed} failed{f', {lost}' if lost else ''}"
+    beside_rate = "" if isinstance(requested, str) else f"asked: {requested:g} req/s"
+    gone_s = result.no_answer_since_s
+    tokens_per_s = numbers.output_throughput if gone_s is None else numbers.total_output_tokens / gone_s
+    beside_tokens = "" if peak is None or numbers.duration < 1 else f"{three_digits(peak, 'tok/s')} in the best second"
+    if gone_s is not None:
+        until = f"until {gone_s:.1f} s"
+        beside_rate = f"{until}; {beside_rate}" if beside_rate else until
+        beside_tokens = f"{until}; {beside_tokens}"
+    answered = answer_rate(result)
+    if answered is None:
+        throughput = three_digits(numbers.request_throughput, "req/s")
+        rate = Fact(term("request_throughput", "Throughput"), throughput, beside_rate)
+    else:
+        rate = Fact(term("answer_rate", "Answers"), three_digits(answered, "req/s"), beside_rate)
+    facts = [Fact(term("requests", "Requests"), f"{numbers.completed} ok", ends), rate]
+    if result.generates:
+        facts.append(
+            Fact(term("output_throughput", "Output tokens"), three_digits(tokens_per_s, "tok/s"), beside_tokens)
+        )
+    else:
+        facts.append(Fact(Span("Input tokens"), three_digits(numbers.total_token_throughput, "tok/s"), ""))
+    for metric in groups.metrics(result):
+        name = slo.distribution(metric, result.latency_from)
+        distribution = result.latency(metric)
+        few = " (few values)" if latencies.few_mark("p99", latencies.request_count(name, result)) else ""
+        p99 = f"p99 {latency(distribution.p99_ms)}{few}" if distribution.count else ""
+        beside = filter(None, (p99, latencies.large_client_errors(name, result, latencies.HEADLINE_COLUMNS)))
+        facts.append(Fact(term(name, f"{metric.upper()} p50"), latency(distribution.p50_ms), "; ".join(beside)))
+    return Facts(tuple(facts))
+
+
+def _provenance_tables(provenance: Provenance) -> Iterator[Block]:
+    """Write each part of the provenance as a folded table."""
+    saved = to_json_values(provenance)
+    for name, title in PARTS.items():
+        part = saved.get(name)
+        if part:
+            texts = {
+                what: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                for what, value in part.items()
+            }
+            rows = ((what, Span(text, Tone.CODE)) for what, text in texts.items())
+            yield Note("note", title, (Table.of(("", ""), rows),), folded=True)
+        elif name == "asked":
+            yield Paragraph.of("All settings are the defaults.")

@@ -21,8 +21,7 @@ from loadgen.report.html import (
 )
 from loadgen.report.result.series import Point, Series
 from loadgen.report.run_page import run
-from loadgen.report.run_page.load_curve import load_chart
-from loadgen.report.run_page.pareto import pareto_chart
+from loadgen.report.run_page.load_curve import load_chart, pareto_chart
 from loadgen.report.series import level_of, level_text
 from loadgen.report.series_answer import is_simulated, load, parts, remarks
 from loadgen.report.series_answer import title as kind_of
@@ -43,7 +42,9 @@ def date(runs: Series) -> str:
 
 def blocks(runs: Series) -> Iterator[Block]:
     """Write what was run, how far to trust it, the chart, the table, the remarks, and every run."""
-    yield Paragraph.of(_about(runs))
+    model = runs.points[0].result.numbers.model_id if runs.points else "no run"
+    what = f"{kind_of(runs).lower()}, {date(runs)}, {plural(len(runs.points), 'run')}"
+    yield Paragraph.of(f"{model}, {what} at the same server")
     if text := load(runs):
         yield Paragraph.of(f"Load: {text}.")
     (_, colour), *others = parts(runs)
@@ -56,22 +57,16 @@ def blocks(runs: Series) -> Iterator[Block]:
     if (chart := pareto_chart(runs)) is not None:
         yield Drawing("pareto", chart)
     columns = table(runs, with_bounds=True)
-    yield _table(columns)
-    yield Paragraph.of(". ".join(_legend(runs, columns)))
-    if found := [prose(each) for each in remarks(runs)]:
-        yield Note("note", "About the runs", (Items(tuple(found)),))
-    yield Note("note", "Every run", (_runs(runs),), folded=True)
-
-
-def _about(runs: Series) -> str:
-    model = runs.points[0].result.numbers.model_id if runs.points else "no run"
-    return f"{model}, {kind_of(runs).lower()}, {date(runs)}, {plural(len(runs.points), 'run')} at the same server"
-
-
-def _table(columns: Sequence[Column]) -> Table:
-    words = sum(not column.has_numbers for column in columns)
     cells = zip(*(map(_word, column.cells) for column in columns), strict=True)
-    return Table.of([column.head for column in columns], cells, text_columns=words)
+    words = len([column for column in columns if not column.has_numbers])
+    yield Table.of([column.head for column in columns], cells, text_columns=words)
+    yield Paragraph.of(". ".join(_legend(runs, columns)))
+    if notes := [prose(remark) for remark in remarks(runs)]:
+        yield Note("note", "About the runs", (Items(tuple(notes)),))
+    rates = ("req/s", "tok/s") if has_tokens(runs) else ("req/s",)
+    head = ("run", runs.over, "verdict", "why", "kept in", *rates, "peak", *map(heading, sweep_latencies(runs)))
+    rows = (_run(number, point, runs) for number, point in enumerate(runs.points, 1))
+    yield Note("note", "Every run", (Table.of(head, rows, text_columns=5),), folded=True)
 
 
 def _word(text: str) -> Span:
@@ -85,12 +80,6 @@ def _legend(runs: Series, columns: Sequence[Column]) -> Iterator[str]:
         yield SLO_RULE
     if any(MARK in text for column in columns for text in column.cells):
         yield FEW_VALUES
-
-
-def _runs(runs: Series) -> Table:
-    rates = ("req/s", "tok/s") if has_tokens(runs) else ("req/s",)
-    head = ("run", runs.over, "verdict", "why", "kept in", *rates, "peak", *map(heading, sweep_latencies(runs)))
-    return Table.of(head, (_run(number, point, runs) for number, point in enumerate(runs.points, 1)), text_columns=5)
 
 
 def _run(number: int, point: Point, runs: Series) -> tuple[Cell | Span | str, ...]:

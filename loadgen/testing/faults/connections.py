@@ -3,10 +3,9 @@
 import itertools
 from collections.abc import Iterator
 
+from loadgen.engines.sim.http1 import LAST_CHUNK, Request, chunk
 from loadgen.testing.faults.fault import FAULTS, Fault, Step, Steps, Together, always, fault
-from loadgen.testing.good_answer import GoodAnswer
-from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk
-from loadgen.testing.request import Request
+from loadgen.testing.replies import STREAM, GoodAnswer
 
 
 def first_tokens(request: Request, tokens: int) -> Iterator[bytes]:

@@ -1,14 +1,48 @@
-"""Faults of events: the content of a stream, and its form."""
+"""Faults of events: the content of a stream, its form, and streams that go on for as long as the client reads."""
+
+import itertools
+import zlib
+from collections.abc import Callable
 
 import orjson
 
+from loadgen.engines.sim.http1 import CONTINUE, LAST_CHUNK, Request, chunk
 from loadgen.testing.faults.fault import FAULTS, Fault, Steps, always, fault
-from loadgen.testing.faults.framing import body
-from loadgen.testing.good_answer import GoodAnswer
-from loadgen.testing.replies import DONE, LAST_CHUNK, STREAM, chunk, delta, event, streamed, usage
-from loadgen.testing.request import Request
+from loadgen.testing.replies import DONE, GZIP, HEAD, STREAM, GoodAnswer, delta, event, good_body, streamed, usage
 
-BLOCK = 1 << 16
+BLOCK = 1 << 16  # bytes of a write
+JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+ERROR = b"HTTP/1.1 500 Internal Server Error\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def endless(name: str, does: str, begin: bytes, unit: bytes, frame: Callable[[bytes], bytes] = bytes) -> None:
+    """Add a fault that sends `begin`, and then blocks of the same unit, each framed by `frame`."""
+
+    def play(request: Request) -> Steps:
+        return itertools.chain([begin], itertools.repeat(frame(unit * (BLOCK // len(unit)))))
+
+    FAULTS[name] = Fault(name, does, None, play)
+
+
+endless("endless", "Sends tokens without end.", STREAM, delta(content=" more"), chunk)
+endless("endless-pings", "Sends comments without end, and no token.", STREAM, b": ping\n\n", chunk)
+endless("endless-header", "Sends headers without end.", HEAD, b"X-More: and more\r\n")
+endless("endless-interim", "Sends interim responses (100) without end.", CONTINUE, CONTINUE)
+endless("endless-line", "Sends one line without end.", STREAM + chunk(b"data: "), b"x", chunk)
+endless("endless-event", "Sends one event of lines without end.", STREAM, b"data: more of the same\n", chunk)
+endless("endless-json", "Sends a JSON text without end.", JSON + chunk(b"["), b'"x",', chunk)
+endless("endless-error", "Sends the body of a status 500 without end.", ERROR, b"x", chunk)
+endless("endless-chunk-size", "Sends a chunk size without end.", STREAM, b"0")
+
+
+@fault
+def endless_gzip(request: Request) -> Steps:
+    """Sends a compressed body that unpacks to a thousand times its size, without end."""
+    packer = zlib.compressobj(wbits=31)
+    yield GZIP + chunk(packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH))
+    packer.compress(b": ping\n\n")
+    packer.flush(zlib.Z_FULL_FLUSH)  # what follows depends on nothing before it, and can be sent again and again
+    yield from itertools.repeat(chunk(packer.compress(b": ping\n\n" * (1 << 17)) + packer.flush(zlib.Z_FULL_FLUSH)))
 
 
 def streaming(*events: bytes) -> tuple[bytes, ...]:
@@ -24,7 +58,7 @@ def with_odd(request: Request, odd: bytes) -> Steps:
 
 def written(name: str, does: str, old: bytes, new: bytes) -> None:
     """Add a fault that answers well, but writes one thing of events in another way."""
-    FAULTS[name] = Fault(name, does, None, lambda request: [streamed(body(request).replace(old, new))])
+    FAULTS[name] = Fault(name, does, None, lambda request: [streamed(good_body(request).replace(old, new))])
 
 
 @fault
@@ -120,7 +154,8 @@ def usage_absent(request: Request) -> Steps:
 @fault
 def many_tokens(request: Request, tokens: int = 3) -> Steps:
     """Answers well, NUMBER tokens in each event."""
-    answer, size = GoodAnswer.to(request), max(1, tokens)
+    answer = GoodAnswer.to(request)
+    size = max(1, tokens)
     groups = [min(size, request.tokens - start) for start in range(0, request.tokens, size)]
     return streaming(
         answer.role, *(delta(content=" word" * group) for group in groups), answer.finish, answer.usage, DONE
@@ -130,13 +165,13 @@ def many_tokens(request: Request, tokens: int = 3) -> Steps:
 @fault
 def one_segment(request: Request) -> Steps:
     """Answers well, all of the response in one write."""
-    return [streamed(body(request), BLOCK)]
+    return [streamed(good_body(request), BLOCK)]
 
 
 @fault
 def byte_by_byte(request: Request) -> Steps:
     """Answers well, each byte in a write of its own."""
-    return (bytes([byte]) for byte in streamed(body(request)))
+    return (bytes([byte]) for byte in streamed(good_body(request)))
 
 
 @fault
@@ -156,7 +191,7 @@ written("crlf", "Answers well, with lines that end in CRLF.", b"\n", b"\r\n")
 @fault
 def bom(request: Request) -> Steps:
     """Answers well, after a byte order mark."""
-    return [streamed(b"\xef\xbb\xbf" + body(request))]
+    return [streamed(b"\xef\xbb\xbf" + good_body(request))]
 
 
 @fault

@@ -1,22 +1,30 @@
-"""Fault: one way in which a server can answer, as steps, and the table of all faults."""
+"""Fault: one way in which a server can answer, as steps; the table of all faults, and the shares of requests."""
 
 import inspect
+import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
+from loadgen.engines.sim.http1 import Request
 from loadgen.errors import BadInput
-from loadgen.testing.request import Request
 
 
 class Step(Enum):
-    """A step of a fault that is not a write."""
+    """A step of a fault that is not a write.
 
-    CLOSE = auto()  # closes the connection once all is written
-    RESET = auto()  # ends the connection with a TCP reset
-    SILENCE = auto()  # does nothing more; the client has to end the connection
-    NEXT_REQUEST = auto()  # waits for the connection's next request, and continues
+    Attributes:
+        CLOSE: Closes the connection once all is written.
+        RESET: Ends the connection with a TCP reset.
+        SILENCE: Does nothing more; the client has to end the connection.
+        NEXT_REQUEST: Waits for the connection's next request, and continues.
+    """
+
+    CLOSE = auto()
+    RESET = auto()
+    SILENCE = auto()
+    NEXT_REQUEST = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,11 @@ FAULTS: dict[str, Fault] = {}
 
 
 def fault(play: Callable[..., Steps]) -> Callable[..., Steps]:
-    """Add a function of a Request to the table, with its name, its docstring and the default of its second argument."""
+    """Add a function of a Request to the table, with its name, its docstring and the default of its second argument.
+
+    Args:
+        play: Returns the steps that answer a request; its docstring is one sentence, which --help prints.
+    """
     name = play.__name__.strip("_").replace("_", "-")
     defaults: list[Any] = [p.default for p in list(inspect.signature(play).parameters.values())[1:]]
     does = inspect.cleandoc(play.__doc__ or "").replace("\n", " ")
@@ -71,7 +83,13 @@ def fault(play: Callable[..., Steps]) -> Callable[..., Steps]:
 
 
 def always(name: str, does: str, *steps: bytes | Step) -> None:
-    """Add a fault that answers every request with the same steps."""
+    """Add a fault that answers every request with the same steps.
+
+    Args:
+        name: The name of the fault.
+        does: What it does, in one sentence.
+        steps: The steps.
+    """
     FAULTS[name] = Fault(name, does, None, lambda request: steps)
 
 
@@ -88,10 +106,62 @@ def chosen(choice: str, field: str) -> tuple[Fault, int | None]:
     name, colon, number = choice.partition(":")
     if name not in FAULTS:
         raise BadInput(field, f"unknown fault {name!r}", "see `python -m loadgen.testing.faulty --help`")
-    found = FAULTS[name]
+    entry = FAULTS[name]
     if not colon:
-        return found, None
-    if found.default is None or not (number.isascii() and number.isdecimal()):
-        takes = "takes no number" if found.default is None else "takes a number from 0"
+        return entry, None
+    if entry.default is None or not (number.isascii() and number.isdecimal()):
+        takes = "takes no number" if entry.default is None else "takes a number from 0"
         raise BadInput(field, f"{choice!r} cannot be played", f"{name} {takes}")
-    return found, int(number)
+    return entry, int(number)
+
+
+FLAG = "--plan"
+REMEDY = "write NAME=SHARE or NAME:NUMBER=SHARE, separated by commas, with shares that add up to at most 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Faults by request number; equal seeds give equal faults.
+
+    Attributes:
+        shares: Each fault with its number, and its share of requests.
+        seed: Seed of the choice.
+    """
+
+    shares: tuple[tuple[Fault, int | None, float], ...] = ()
+    seed: int = 0
+
+    @classmethod
+    def parse(cls, text: str, seed: int = 0) -> "Shares":
+        """Parse text such as `reset=0.01,stall:3=0.02`; an empty text means no faults.
+
+        Raises:
+            BadInput: The text is malformed.
+        """
+        shares = list[tuple[Fault, int | None, float]]()
+        for part in text.split(",") if text else []:
+            name, equals, written = part.partition("=")
+            try:
+                share = float(written)
+            except ValueError:
+                share = -1.0
+            if not equals or not 0 <= share <= 1:
+                raise BadInput(FLAG, f"{part!r} is not a share", REMEDY)
+            fault_and_number = chosen(name.strip(), FLAG)
+            if fault_and_number in [(fault, number) for fault, number, _ in shares]:
+                raise BadInput(FLAG, f"{name.strip()!r} is given twice", REMEDY)
+            shares.append((*fault_and_number, share))
+        if sum(share for *_, share in shares) > 1 + 1e-9:
+            raise BadInput(FLAG, f"the shares of {text!r} add up to more than 1", REMEDY)
+        return cls(tuple(shares), seed)
+
+    def of(self, number: int) -> tuple[Fault, int | None] | None:
+        """Return the fault of request `number` (from 0, by arrival), with the fault's number; None: no fault."""
+        if not self.shares:
+            return None
+        drawn = random.Random(f"{self.seed}/{number}").random()
+        for fault, argument, share in self.shares:
+            if drawn < share:
+                return fault, argument
+            drawn -= share
+        return None

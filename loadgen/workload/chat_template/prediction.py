@@ -96,29 +96,29 @@ class TokenPrediction:
                 prompts.
         """
         if not target.chat:
-            return cls.known(TemplateTokens(0, "a completions endpoint has no chat template"))
+            return cls.by_tokens(TemplateTokens(0, "a completions endpoint has no chat template"))
         require_sized(dataset, settings)
         if template_tokens is not None:
-            return cls.known(template_tokens)
+            return cls.by_tokens(template_tokens)
         needed = settings.input_len_counts == "server"
         tokenizer = getattr(dataset, "tokenizer", None)
         if not isinstance(tokenizer, Tokenizer):
             return cls(unknown=getattr(dataset, "unpredicted", "the data set has no tokenizer"))
         # A chat that is embedded has no answer that would start. Else nothing is said, as where the facts were found.
-        own = {} if target.generates else {GENERATION_PROMPT: False}
-        found = cls._by_template(dataset, tokenizer, own | target.fields)
-        if needed and found.template is None:
+        fields = {} if target.generates else {GENERATION_PROMPT: False}
+        prediction = cls._by_template(dataset, tokenizer, fields | target.fields)
+        if needed and prediction.template is None:
             if not asks:
                 problem = f"the tokenizer {tokenizer.name} has no chat template, and no server is asked here"
                 raise BadInput(
                     INPUT_LEN_COUNTS, problem, "give the folder of a tokenizer with its chat template, or leave it out"
                 )
             (raw,) = tokenizer.count([PROBE], special=True)
-            return cls.known(asyncio.run(ask_server(target, base_url(settings), raw)))
-        return found
+            return cls.by_tokens(asyncio.run(ask_server(target, base_url(settings), raw)))
+        return prediction
 
     @classmethod
-    def known(cls, template_tokens: TemplateTokens) -> Self:
+    def by_tokens(cls, template_tokens: TemplateTokens) -> Self:
         """Create a prediction from known template tokens."""
         return cls(template_tokens, (template_tokens.tokens,))
 
@@ -155,9 +155,11 @@ class TokenPrediction:
         return self.template.count(([user_message(text)] for text in texts), **self.options)
 
     def predict(self, prompts: Iterable[Prompt]) -> Iterator[Prompt]:
-        """Yield the prompts with `server_tokens` where they can be predicted."""
-        # They cannot for prompts with images, of which only the server knows the tokens, and for prompts with tools or
-        # other template variables of their own.
+        """Yield the prompts with `server_tokens` where they can be predicted. One batch at a time is in memory.
+
+        They cannot for prompts with images, of which only the server knows the tokens, and for prompts with tools or
+        other template variables of their own.
+        """
         waiting = iter(prompts)
         while batch := list(itertools.islice(waiting, BATCH)):
             unknown = [
@@ -188,8 +190,11 @@ class TokenPrediction:
         if self.template is not None:
             chats = [prompt.messages or (user_message(prompt.text),) for prompt in prompts]
             return self.template.count(chats, **self.options)
-        known = self.template_tokens
-        return [None if known is None or prompt.messages else prompt.input_tokens + known.tokens for prompt in prompts]
+        template_tokens = self.template_tokens
+        return [
+            None if template_tokens is None or prompt.messages else prompt.input_tokens + template_tokens.tokens
+            for prompt in prompts
+        ]
 
 
 def require_sized(dataset: Dataset, settings: RunSettings) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from loadgen.errors import BadInput
+from loadgen.workload.files import cache
 from loadgen.workload.prompt import Message, user_message
-from loadgen.workload.tokenizer import fact_cache
 from loadgen.workload.tokenizer.tokenizer import TEMPLATES, TOKENIZER, Tokenizer
 
 if TYPE_CHECKING:
@@ -71,14 +71,19 @@ class ChatTemplate:
         if folder is None:
             return None
         config = _config(folder / CONFIG)
-        found, path = _named(config.get("chat_template"), tools), folder / CONFIG
+        source, path = _named(config.get("chat_template"), tools), folder / CONFIG
         if (folder / FILE).is_file():
             path = folder / FILE
-            found = _text(path)
-        if found is None:
+            source = _text(path)
+        if source is None:
             return None
-        special = {name: text for name in SPECIAL if (text := _token(config.get(name))) is not None}
-        return cls(found, tokenizer, str(path), special)
+        special = {}
+        for name in SPECIAL:
+            token = config.get(name)
+            text = token.get("content") if isinstance(token, dict) else token
+            if isinstance(text, str):
+                special[name] = text
+        return cls(source, tokenizer, str(path), special)
 
     def render(self, messages: Sequence[Message], **options: Any) -> str:
         """Render messages to the text that a server makes of them, up to the start of the answer if there is one.
@@ -132,7 +137,7 @@ class ChatTemplate:
         if CLOCK in self._text:  # the count may be another one tomorrow
             return tuple(count())
         key = [VERSION, self.sha256, self._special, options, list(probes)]
-        return tuple(fact_cache.get_or_make("template", self._tokenizer.sha256, key, count))
+        return tuple(cache.get_or_make_fact("template", self._tokenizer.sha256, key, count))
 
     def frame(self, roles: Sequence[str], **options: Any) -> list[str] | None:
         """Return the texts before, between and after messages of these roles; None if the template changes messages.
@@ -148,8 +153,8 @@ class ChatTemplate:
         messages = [{"role": role, "content": mark} for role, mark in zip(roles, marks, strict=True)]
         rest, pieces = self.render(messages, **options), []
         for mark in marks:
-            piece, found, rest = rest.partition(mark)
-            if not found:
+            piece, separator, rest = rest.partition(mark)
+            if not separator:
                 return None
             pieces.append(piece)
         return [*pieces, rest]
@@ -158,9 +163,9 @@ class ChatTemplate:
         """Return the character at which each token of a part of a frame ends, from the cache if it is there."""
         if not piece:
             return []
-        own, key = self._tokenizer, [VERSION, piece]
-        found: list[int] = fact_cache.get_or_make("ends", own.sha256, key, lambda: own.ends([piece])[0])
-        return found
+        tokenizer, key = self._tokenizer, [VERSION, piece]
+        ends: list[int] = cache.get_or_make_fact("ends", tokenizer.sha256, key, lambda: tokenizer.ends([piece])[0])
+        return ends
 
 
 def _environment() -> "ImmutableSandboxedEnvironment":
@@ -215,16 +220,11 @@ def _text(path: Path) -> str:
         raise BadInput(TOKENIZER, f"{path} cannot be read ({_one_line(error)})", REMEDY) from error
 
 
-def _named(given: Any, tools: bool) -> str | None:
-    if isinstance(given, list):
-        by_name = {row.get("name"): row.get("template") for row in given if isinstance(row, dict)}
-        given = by_name.get("tool_use" if tools and "tool_use" in by_name else "default")
-    return given if isinstance(given, str) else None
-
-
-def _token(given: Any) -> str | None:
-    text = given.get("content") if isinstance(given, dict) else given
-    return text if isinstance(text, str) else None
+def _named(templates: Any, tools: bool) -> str | None:
+    if isinstance(templates, list):
+        by_name = {row.get("name"): row.get("template") for row in templates if isinstance(row, dict)}
+        templates = by_name.get("tool_use" if tools and "tool_use" in by_name else "default")
+    return templates if isinstance(templates, str) else None
 
 
 def _one_line(error: Exception) -> str:

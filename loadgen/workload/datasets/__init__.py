@@ -23,7 +23,7 @@ from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import NO_HEADER
 from loadgen.errors import BadInput
-from loadgen.util import plugins
+from loadgen.util import packages
 from loadgen.workload.datasets import rules
 from loadgen.workload.files.mapped_file import DATASET_PATH, checked_path
 from loadgen.workload.prompt import Dataset
@@ -126,9 +126,17 @@ def check(settings: RunSettings) -> None:
         checked_path(DATASET_PATH, settings.dataset_path)  # first: the cache opens the file before the data set does
 
 
-def check_sessions(settings: RunSettings, each: Sequence[RunSettings]) -> None:
-    """Refuse flags of sessions where no data set of a run has any."""
-    if any(own.dataset_name not in BUILT_IN or own.timed_by_data for own in each):
+def check_sessions(settings: RunSettings, datasets: Sequence[RunSettings]) -> None:
+    """Refuse flags of sessions where no data set of a run has any.
+
+    Args:
+        settings: The settings of the run.
+        datasets: The settings of each data set.
+
+    Raises:
+        BadInput: Such a flag is given.
+    """
+    if any(dataset.dataset_name not in BUILT_IN or dataset.timed_by_data for dataset in datasets):
         return
     defaults = type(settings)()
     for field in OF_SESSIONS:
@@ -145,10 +153,10 @@ def find(settings: RunSettings) -> DatasetClass:
     """
     check(settings)
     name = settings.dataset_name
-    kind = plugins.built_in(BUILT_IN[name]) if name in BUILT_IN else plugins.load("--dataset-name", _entry(name))
+    kind = packages.built_in(BUILT_IN[name]) if name in BUILT_IN else packages.load("--dataset-name", _entry(name))
     _check_options(kind, settings)
-    found: DatasetClass = kind if settings.dataset_rule is None else rules.find(name, settings.dataset_rule)
-    return _Batched(found) if name == "random" and settings.random_batch_size > 1 else found
+    dataset: DatasetClass = kind if settings.dataset_rule is None else rules.find(name, settings.dataset_rule)
+    return _Batched(dataset) if name == "random" and settings.random_batch_size > 1 else dataset
 
 
 class _Batched:
@@ -158,16 +166,16 @@ class _Batched:
         self._texts = texts
 
     def from_settings(self, settings: RunSettings) -> Dataset:
-        from loadgen.workload.datasets.text_batches import TextBatches
+        from loadgen.workload.datasets.random_rerank import TextBatches
 
         return TextBatches(self._texts.from_settings(settings), settings.random_batch_size, settings.num_prompts)
 
 
 def _check_options(kind: DatasetClass, settings: RunSettings) -> None:
-    known: Mapping[str, str] = getattr(kind, "options", {})
-    for name in settings.dataset_options.keys() - known.keys():
-        listed = ", ".join(f"{option} ({about})" for option, about in known.items())
-        remedy = f"choose from {listed}" if known else "leave it out: this data set has no options"
+    options: Mapping[str, str] = getattr(kind, "options", {})
+    for name in settings.dataset_options.keys() - options.keys():
+        listed = ", ".join(f"{option} ({about})" for option, about in options.items())
+        remedy = f"choose from {listed}" if options else "leave it out: this data set has no options"
         problem = f"unknown option {name!r} of the data set {settings.dataset_name}"
         raise BadInput("--dataset-arg", problem, remedy)
 
@@ -193,17 +201,17 @@ def _require_used(settings: RunSettings) -> None:
 
 def _entry(name: str) -> "EntryPoint":
     """Find a data set that another package adds."""
-    installed = plugins.installed(GROUP)
+    installed = packages.installed(GROUP)
     if name in installed.names:
         return installed[name]
-    from loadgen.workload.datasets.agentic import agent_file
-    from loadgen.workload.datasets.trace_file import FORMATS
+    from loadgen.workload.datasets.agentic import agentic_dataset
+    from loadgen.workload.datasets.trace import FORMATS
 
     if name in SOUNDS:
         raise BadInput("--dataset-name", f"{name}: audio is not supported", "use vLLM's own tool for it")
     remedy = f"choose one of: {', '.join(sorted({*BUILT_IN, *installed.names}))}"
     if name in FORMATS:
         remedy = f"it is a trace: use --dataset-name trace --trace-format {name}"
-    if name in agent_file.FORMATS:
+    if name in agentic_dataset.FORMATS:
         remedy = f"it is a format: use --dataset-name {AGENTIC} --trace-format {name}"
     raise BadInput("--dataset-name", f"unknown data set {name!r}", remedy)

@@ -1,7 +1,9 @@
 """`HubDataset`: Hugging Face data sets, from a local copy, the cache of the hub, or the hub."""
 
+import operator
 import random
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -9,41 +11,30 @@ from typing import Any, Self
 
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
-from loadgen.workload.datasets.hub import columns
-from loadgen.workload.datasets.hub.columns import COLUMN
-from loadgen.workload.datasets.hub.hub_folder import HubFolder
-from loadgen.workload.datasets.hub.known_sets import KNOWN, NOT_SENT, SPEC_BENCH, SPEED_BENCH, known_name
-from loadgen.workload.datasets.hub.layout import Layout
-from loadgen.workload.datasets.hub.order import shuffled_by_buffer, shuffled_files, shuffled_list
-from loadgen.workload.datasets.hub.record_file import Record, records
-from loadgen.workload.datasets.hub.row_filter import row_filter
-from loadgen.workload.datasets.hub.split import split_files
-from loadgen.workload.datasets.prompt_rows import Row, count_tokens
-from loadgen.workload.files import file_hash
+from loadgen.workload.datasets.hub_folder import HubFolder, Record, records, split_files
+from loadgen.workload.datasets.hub_layouts import (
+    COLUMN,
+    KNOWN,
+    NOT_SENT,
+    SPEC_BENCH,
+    SPEED_BENCH,
+    Layout,
+    known_name,
+    layout_of,
+)
+from loadgen.workload.datasets.prompt_rows import Row, count_tokens, shuffled_by_buffer, shuffled_files, shuffled_list
+from loadgen.workload.files import cache
 from loadgen.workload.files.mapped_file import DATASET_PATH
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
 
 BATCH = 256  # records read and encoded at a time, at most
 NAMED = {"spec_bench": SPEC_BENCH, "speed_bench": SPEED_BENCH}  # data sets of a name of their own
+WHERE = "--hf-where"
+CONDITION = re.compile(r"([^<>=]+)(<=|>=|=)(.+)", re.DOTALL)
+COMPARE: Mapping[str, Callable[[float, float], bool]] = {"<=": operator.le, ">=": operator.ge}
 Numbered = tuple[int, Record]
-
-
-def known_layout(dataset_name: str, name: str | None) -> Layout | None:
-    """Return the layout of a data set that is known by name; None: its columns decide.
-
-    Args:
-        dataset_name: The `--dataset-name`, one of `hf` and NAMED.
-        name: The name on the hub, or the path of a local copy.
-
-    Raises:
-        BadInput: Its requests hold what loadgen does not send.
-    """
-    known = NAMED.get(dataset_name) or (None if name is None else known_name(name))
-    if known is not None and known in NOT_SENT:
-        problem = f"{known} has {NOT_SENT[known]}, which loadgen does not send"
-        raise BadInput(DATASET_PATH, problem, "use another data set, or vLLM's own tool for this one")
-    return KNOWN.get(known or "")
+Keeps = Callable[[Mapping[str, Any]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +78,7 @@ class HubDataset:
         first = next(iter(records(folder.fetch(files[0]))), None)
         if first is None:
             raise BadInput(DATASET_PATH, f"{files[0]} of {name} has no records", "give another split")
-        return cls(folder, files, layout or columns.layout_of(settings, first), settings, LazyTokenizer(settings))
+        return cls(folder, files, layout or layout_of(settings, first), settings, LazyTokenizer(settings))
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, the first k of which are those of `prompts(k)`.
@@ -100,13 +91,13 @@ class HubDataset:
             yield prompt
             made += 1
         if made < count:
-            found = list(self._generate(BATCH))
-            if not found:
+            prompts = list(self._generate(BATCH))
+            if not prompts:
                 meeting = f" that meets {' and '.join(self.settings.hf_where)}" if self.settings.hf_where else ""
                 problem = f"{self.folder.name} has no usable record{meeting}"
                 raise BadInput(DATASET_PATH, problem, "give another split or --hf-where")
             repeats = random.Random(seed_of(self.settings, "prompts"))
-            yield from (repeats.choice(found) for _ in range(count - made))
+            yield from (repeats.choice(prompts) for _ in range(count - made))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
         """Yield the prompts after the first `count`, each once.
@@ -119,7 +110,7 @@ class HubDataset:
     def provenance(self) -> dict[str, Any]:
         """As `Dataset.provenance`."""
         shuffled = not self.settings.disable_shuffle
-        hashed = {"file_sha256": file_hash.sha256(self.folder.fetch(self.files[0]))} if len(self.files) == 1 else {}
+        hashed = {"file_sha256": cache.file_sha256(self.folder.fetch(self.files[0]))} if len(self.files) == 1 else {}
         return {
             "name": self.settings.dataset_name,
             "rule": "in a shuffled order" if shuffled else "in the split's order",
@@ -147,9 +138,9 @@ class HubDataset:
             inputs = count_tokens([row for row, _ in batch], self.tokenizer)
             for (row, answer), tokens in zip(batch, inputs, strict=True):
                 recorded = next(lengths) if answer else row.output_tokens
-                wanted = self.settings.hf_output_len or recorded or self.layout.output_len
-                if bounds is None or bounds.hold(tokens, wanted):
-                    yield row.prompt(tokens, wanted)
+                output_tokens = self.settings.hf_output_len or recorded or self.layout.output_len
+                if bounds is None or bounds.hold(tokens, output_tokens):
+                    yield row.prompt(tokens, output_tokens)
 
     def _rows(self) -> Iterator[tuple[Row, str]]:
         read, answer = self.layout.read, self.layout.answer if self.settings.hf_output_len is None else None
@@ -177,3 +168,61 @@ class HubDataset:
 
     def _numbered(self, files: Iterable[str]) -> Iterator[Numbered]:
         return enumerate(record for file in files for record in records(self.folder.fetch(file)))
+
+
+def known_layout(dataset_name: str, name: str | None) -> Layout | None:
+    """Return the layout of a data set that is known by name; None: its columns decide.
+
+    Args:
+        dataset_name: The `--dataset-name`, one of `hf` and NAMED.
+        name: The name on the hub, or the path of a local copy.
+
+    Raises:
+        BadInput: Its requests hold what loadgen does not send.
+    """
+    hub_name = NAMED.get(dataset_name) or (None if name is None else known_name(name))
+    if hub_name is not None and hub_name in NOT_SENT:
+        problem = f"{hub_name} has {NOT_SENT[hub_name]}, which loadgen does not send"
+        raise BadInput(DATASET_PATH, problem, "use another data set, or vLLM's own tool for this one")
+    return KNOWN.get(hub_name or "")
+
+
+def row_filter(conditions: Sequence[str]) -> Keeps:
+    """Return whether a record meets all conditions, as a function.
+
+    Args:
+        conditions: Each `COLUMN=TEXT`, `COLUMN<=NUMBER` or `COLUMN>=NUMBER`.
+
+    Raises:
+        BadInput: A condition has another form. The function raises it for a record without the column.
+    """
+    tests = [_condition(condition) for condition in conditions]
+    return lambda record: all(test(record) for test in tests)
+
+
+def _condition(condition: str) -> Keeps:
+    match = CONDITION.fullmatch(condition)
+    remedy = "write COLUMN=TEXT, COLUMN<=NUMBER or COLUMN>=NUMBER"
+    if match is None:
+        raise BadInput(WHERE, f"{condition!r} is not a condition", remedy)
+    column, sign, text = match.groups()
+
+    def value(record: Mapping[str, Any]) -> Any:
+        if column not in record:
+            raise BadInput(WHERE, f"unknown column {column!r}", f"choose from {', '.join(record)}")
+        return record[column]
+
+    if sign == "=":
+        return lambda record: str(value(record)) == text
+    try:
+        bound = float(text)
+    except ValueError as error:
+        raise BadInput(WHERE, f"{text!r} in {condition!r} is not a number", remedy) from error
+
+    def holds(record: Mapping[str, Any]) -> bool:
+        try:
+            return COMPARE[sign](float(value(record)), bound)
+        except (TypeError, ValueError) as error:
+            raise BadInput(WHERE, f"{record[column]!r} in {column!r} is not a number", remedy) from error
+
+    return holds

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from loadgen.config import range_ratio
+from loadgen.config import data
 from loadgen.errors import BadInput
 from loadgen.workload.files.mapped_file import checked_path
 
@@ -31,14 +31,13 @@ class Lengths:
     """Whole numbers of tokens from `low` to `high`, by default uniformly distributed.
 
     Attributes:
-        low: Minimum, 1 or more.
-        high: Maximum, inclusive.
-        law: Uniform, normal or lognormal.
-        mean: Mean of a normal or lognormal distribution without bounds, tokens.
+        low: The minimum, 1 or more.
+        high: The maximum, inclusive.
+        law: The distribution: uniform, normal or lognormal.
+        mean: The mean of a normal or lognormal distribution without bounds, tokens.
         stdev: Its standard deviation without bounds, tokens.
         listed: Lengths to use in order, and then again, instead of drawn ones; may be empty.
-        less: Tokens subtracted from every length; `low`, `high` and `listed` are already reduced by
-            it.
+        less: Tokens subtracted from every length; `low`, `high` and `listed` are already reduced by it.
     """
 
     low: int
@@ -51,25 +50,28 @@ class Lengths:
 
     @classmethod
     def parse(
-        cls, flag: str, given: int | str, ratio: float = 0.0, *, less: int = 0, clamped: bool = False
+        cls, flag: str, value: int | str, ratio: float = 0.0, *, less: int = 0, clamped: bool = False
     ) -> "Lengths":
         """Parse lengths of `--random-input-len`; FORMS shows the forms.
 
         Args:
-            ratio: As `around`; 0 with any other form than a single number.
-            less, clamped: As `around`.
+            flag: The flag, for the error.
+            value: The lengths, in tokens.
+            ratio: Relative half width of the range around a single number; 0 with any other form.
+            less: Tokens to subtract: the special tokens of the tokenizer.
+            clamped: Whether a range that the ratio makes begins at one token where it would begin below.
 
         Raises:
             BadInput: The text is invalid, or lengths are below one token or above MAX_TOKENS.
         """
-        text = str(given)
-        if isinstance(given, bool) or not isinstance(given, int | str):
-            raise BadInput(flag, f"invalid length {given!r}", FORMS)
+        text = str(value)
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise BadInput(flag, f"invalid length {value!r}", FORMS)
         if WHOLE.fullmatch(text):
             return cls.around(flag, int(text), ratio, less=less, clamped=clamped)
         if ratio:
             remedy = f'write the range itself, or {{"input": r, "output": r}} with 0 for {flag}'
-            raise BadInput(range_ratio.FLAG, f"{ratio:g} applies only to a single number, and {flag} is {text}", remedy)
+            raise BadInput(data.RANGE_RATIO, f"{ratio:g} applies only to a single number, and {flag} is {text}", remedy)
         name, *rest = text.split(":")
         if name in ("normal", "lognormal"):
             made = cls._by_law(flag, text, name, rest)
@@ -105,7 +107,7 @@ class Lengths:
         low = max(low, 1) if clamped else low
         if low < 1:
             problem = f"{ratio} of {flag} {mean} leaves no token{special}"
-            raise BadInput(range_ratio.FLAG, problem, "lower it, or give more tokens")
+            raise BadInput(data.RANGE_RATIO, problem, "lower it, or give more tokens")
         _require_at_most(flag, high)
         return cls(low, high, less=less)
 
@@ -209,15 +211,15 @@ class Lengths:
         return self
 
 
-def plain_length(flag: str, given: int | str, rule: str) -> int:
+def plain_length(flag: str, value: int | str, rule: str) -> int:
     """Parse a length that must be a single number of tokens, for rules without ranges and distributions.
 
     Raises:
         BadInput: It is not a whole number from 1 to MAX_TOKENS.
     """
-    if not WHOLE.fullmatch(str(given)):
-        raise BadInput(flag, f"{given} is not a single number, as {rule} needs", "write a number of tokens")
-    return Lengths.around(flag, int(given)).low
+    if not WHOLE.fullmatch(str(value)):
+        raise BadInput(flag, f"{value} is not a single number, as {rule} needs", "write a number of tokens")
+    return Lengths.around(flag, int(value)).low
 
 
 def _numbers(flag: str, words: list[str]) -> list[int]:

@@ -12,8 +12,7 @@ from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.prefix_groups import PrefixGroups
 from loadgen.workload.datasets.random_words import RandomDataset
-from loadgen.workload.datasets.session import TURNS, Turn, TurnCounts, session_prompts
-from loadgen.workload.datasets.think_times import ThinkTimes
+from loadgen.workload.datasets.session import TURNS, ThinkTimes, Turn, TurnCounts, session_prompts
 from loadgen.workload.prompt import Prompt, user_message
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 

@@ -10,8 +10,7 @@ import numpy as np
 from loadgen.util.arrays import Int64s
 from loadgen.util.number_format import percentile
 from loadgen.workload.image import images
-from loadgen.workload.prompt import UNPLANNED, Prompt
-from loadgen.workload.prompt_digest import PromptDigest
+from loadgen.workload.prompt import UNPLANNED, Prompt, PromptDigest
 
 PERCENTILES = (1, 10, 50, 90, 99)
 SAMPLES = 3
@@ -60,14 +59,14 @@ class Overview:
             progress: Called now and then with the number of prompts read.
         """
         inputs, outputs, server, pictures = array("q"), array("q"), array("q"), 0
-        digest, samples, known = PromptDigest(), list[Prompt](), True
+        digest, samples, are_predicted = PromptDigest(), list[Prompt](), True
         for number, prompt in enumerate(prompts):
             digest.add(prompt)
             pictures += sum(1 for _ in images(prompt.messages))
             if prompt.input_tokens != UNPLANNED:
                 inputs.append(prompt.input_tokens)
             outputs.append(prompt.output_tokens)
-            known = known and prompt.server_tokens is not None
+            are_predicted = are_predicted and prompt.server_tokens is not None
             server.append(prompt.server_tokens or 0)
             if number < SAMPLES:
                 samples.append(prompt)
@@ -78,7 +77,7 @@ class Overview:
             np.array(inputs, dtype=np.int64),
             len(outputs) - len(inputs),
             np.array(outputs, dtype=np.int64),
-            np.array(server, dtype=np.int64) if known else None,
+            np.array(server, dtype=np.int64) if are_predicted else None,
             digest.distinct,
             pictures,
             tuple(samples),
@@ -126,11 +125,11 @@ class Overview:
 
 def summary(lengths: Int64s) -> dict[str, float]:
     """Return mean, min, max and PERCENTILES of lengths, interpolated linearly as in numpy."""
-    found = np.percentile(lengths, PERCENTILES).tolist()
+    values = np.percentile(lengths, PERCENTILES).tolist()
     return {
         "mean": float(lengths.mean()),
         "min": int(lengths.min()),
-        **{percentile(p): value for p, value in zip(PERCENTILES, found, strict=True)},
+        **{percentile(p): value for p, value in zip(PERCENTILES, values, strict=True)},
         "max": int(lengths.max()),
     }
 

@@ -68,9 +68,9 @@ class PrefixGroups:
         common, zipf, seed = settings.random_prefix_len, settings.prefix_zipf, seed_of(settings, "prompts")
         repeated = settings.dataset_name == PREFIX_REPETITION
         if settings.prefix_buckets is not None:
-            given = [field for field in REPLACED if getattr(settings, field) != getattr(DataSettings, field)]
-            if repeated and given:
-                raise BadInput(BUCKETS, f"cannot be combined with {flag(given[0])}", "leave one of the two out")
+            fields = [field for field in REPLACED if getattr(settings, field) != getattr(DataSettings, field)]
+            if repeated and fields:
+                raise BadInput(BUCKETS, f"cannot be combined with {flag(fields[0])}", "leave one of the two out")
             if zipf is not None and ":" in settings.prefix_buckets:
                 raise BadInput(ZIPF, f"excludes the weights of {BUCKETS}", "leave the weights or this flag out")
             buckets = _parse(settings.prefix_buckets)
@@ -99,32 +99,32 @@ class PrefixGroups:
         generator = np.random.default_rng([self.seed, *b"prefix lengths"])
         lengths = [
             int(length)
-            for one in self.buckets
-            for length in generator.integers(one.low, one.high, size=one.count, endpoint=True)
+            for bucket in self.buckets
+            for length in generator.integers(bucket.low, bucket.high, size=bucket.count, endpoint=True)
         ]
         first = int(self.common > 0)  # number 0 is the common one
         rows = prefix_rows(range(first, first + len(lengths)))
         texts = drawing.texts(rows, lengths, [common] * len(lengths))
-        return [Prefix(text, self.common + own) for text, own in zip(texts, lengths, strict=True)]
+        return [Prefix(text, self.common + tokens) for text, tokens in zip(texts, lengths, strict=True)]
 
     def numbers_of(self, rows: NDArray[np.int64]) -> list[int]:
         """Return the numbers of the groups of these rows or sessions, each drawn from the seed and the row alone."""
         if self.in_turn or self.count == 1:
-            found: list[int] = (rows % self.count).tolist()
-            return found
+            numbers: list[int] = (rows % self.count).tolist()
+            return numbers
         shares, last = self._cumulative, self.count - 1
         drawn = (np.random.default_rng([self.seed, *b"prefix", row]).random() * shares[-1] for row in rows.tolist())
-        return [min(int(np.searchsorted(shares, each, side="right")), last) for each in drawn]
+        return [min(int(np.searchsorted(shares, draw, side="right")), last) for draw in drawn]
 
     def provenance(self) -> dict[str, Any]:
         """Return the prefixes as JSON: their tokens, and how groups are chosen."""
         prefixes = [
             {
-                "count": one.count,
-                "tokens": one.low if one.low == one.high else [one.low, one.high],
-                "weight": one.weight,
+                "count": bucket.count,
+                "tokens": bucket.low if bucket.low == bucket.high else [bucket.low, bucket.high],
+                "weight": bucket.weight,
             }
-            for one in self.buckets
+            for bucket in self.buckets
         ]
         chosen = "in turn" if self.in_turn else "by weight" if self.zipf is None else f"zipf {self.zipf:g}"
         return {"prefix_tokens": self.common} | ({"prefixes": prefixes, "prefix_choice": chosen} if prefixes else {})
@@ -134,19 +134,19 @@ class PrefixGroups:
         """The shares of the groups, added up; not normalized."""
         if self.zipf is not None:
             return np.cumsum(1.0 / np.arange(1, self.count + 1, dtype=np.float64) ** self.zipf)
-        weights = [one.weight / one.count for one in self.buckets]
-        return np.cumsum(np.repeat(weights, [one.count for one in self.buckets]))
+        weights = [bucket.weight / bucket.count for bucket in self.buckets]
+        return np.cumsum(np.repeat(weights, [bucket.count for bucket in self.buckets]))
 
 
 def _parse(text: str) -> tuple[PrefixBucket, ...]:
     matches = [_BUCKET.fullmatch(part.strip()) for part in text.split(",")]
-    found = tuple(
+    buckets = tuple(
         PrefixBucket(int(match[1]), int(match[2]), int(match[3] or match[2]), int(match[4] or 1))
         for match in matches
         if match
     )
-    if len(found) < len(matches) or not all(b.count and 0 < b.low <= b.high and b.weight for b in found):
+    if len(buckets) < len(matches) or not all(b.count and 0 < b.low <= b.high and b.weight for b in buckets):
         raise BadInput(BUCKETS, f"invalid buckets {text!r}", FORM)
-    if sum(bucket.count for bucket in found) > MAX_PREFIXES:
+    if sum(bucket.count for bucket in buckets) > MAX_PREFIXES:
         raise BadInput(BUCKETS, "too many prefixes", f"give at most {MAX_PREFIXES:,}")
-    return found
+    return buckets

@@ -19,8 +19,13 @@ class PrefixRepetitionDataset:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> RandomDataset | MultiTurnDataset:
-        """Create the data set from `--tokenizer`, the `--prefix-repetition-*` fields and the seeds."""
-        drawing, suffix = RandomText.of(settings), settings.prefix_repetition_suffix_len
+        """Create the data set from `--tokenizer`, the `--prefix-repetition-*` fields and the seeds.
+
+        Raises:
+            BadInput: The suffix has no room for special tokens, or the tokenizer cannot be loaded or has too few words.
+        """
+        drawing = RandomText.of(settings)
+        suffix = settings.prefix_repetition_suffix_len
         words = RandomDataset(
             drawing=drawing,
             inputs=Lengths.parse(SUFFIX_LEN, suffix, less=drawing.tokenizer.special_tokens),

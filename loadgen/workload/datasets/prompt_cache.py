@@ -22,12 +22,12 @@ import orjson
 from loadgen.config.data import DataSettings
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
-from loadgen.util.package_version import package_version
+from loadgen.util.packages import package_version
 from loadgen.version import __version__
 from loadgen.workload import datasets
 from loadgen.workload.chat_template.prediction import SizedToServer
 from loadgen.workload.datasets.prompt_rows import Row, is_whole_in_a_row, line
-from loadgen.workload.files import cache, file_hash
+from loadgen.workload.files import cache
 from loadgen.workload.files.cache import clear, folder
 from loadgen.workload.prompt import Continued, Dataset, Prompt, Sessions, Timed
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_name, tokenizer_of
@@ -65,12 +65,12 @@ class Entry:
 
 def entries() -> list[Entry]:
     """List the cached prompts, the most recently used first."""
-    found = []
+    items = []
     for path in folder().glob(f"*{SUFFIX}"):
         with contextlib.suppress(OSError, *DAMAGED), open(path, "rb") as file:
             about, state = _last(file)["about"], os.fstat(file.fileno())
-            found.append(Entry(path, about["dataset"], about["prompts"], state.st_size, state.st_mtime))
-    return sorted(found, key=lambda entry: -entry.used_s)
+            items.append(Entry(path, about["dataset"], about["prompts"], state.st_size, state.st_mtime))
+    return sorted(items, key=lambda entry: -entry.used_s)
 
 
 def cached_dataset(settings: RunSettings) -> Dataset:
@@ -86,7 +86,7 @@ def cached_dataset(settings: RunSettings) -> Dataset:
     if files is None:
         return kind.from_settings(settings)
     try:
-        hashes = [file_hash.sha256(file) for file in files]
+        hashes = [cache.file_sha256(file) for file in files]
     except OSError:
         return kind.from_settings(settings)  # which reports the unreadable file
     if settings.dataset_name not in datasets.BUILT_IN:  # a built-in one names no files where it is more than prompts

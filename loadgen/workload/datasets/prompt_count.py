@@ -41,11 +41,11 @@ def _available(settings: RunSettings, limit: int | None, dataset: Dataset | None
     name = settings.dataset_name
     if dataset is None and name in datasets.ENDLESS:
         raise BadInput(FLAG, f"is -1, and the data set {name} has no end", "give a number, or a data set with a file")
-    found = datasets.create(settings) if dataset is None else dataset
-    if isinstance(found, Timed):
-        return found.requests if limit is None else min(found.requests, limit)
-    if not isinstance(found, Continued):
+    prompts = datasets.create(settings) if dataset is None else dataset
+    if isinstance(prompts, Timed):
+        return prompts.requests if limit is None else min(prompts.requests, limit)
+    if not isinstance(prompts, Continued):
         raise BadInput(FLAG, "is -1, and the number of prompts in the data set is not known", "give a number")
-    if available := sum(1 for _ in islice(found.beyond(0), limit)):
+    if available := sum(1 for _ in islice(prompts.beyond(0), limit)):
         return available
     raise BadInput(DATASET_PATH, f"{settings.dataset_path} has no usable prompt", "give another file")

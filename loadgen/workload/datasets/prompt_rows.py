@@ -1,22 +1,38 @@
 """`Row`: a ready prompt in a file, with at most six fields, and the export of prompts as rows.
 
 The fields are `prompt` (a text) or `messages` (a chat), and optionally `id`, `input_tokens`, `output_tokens` and
-`extra_body`.
+`extra_body`. `RowFile` has the rows of a JSON lines or CSV file of any size, each read when it is needed. Rows are
+shuffled as the package `datasets` and Python's `random` shuffle them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import mmap
+import random
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Self
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Self, TypeVar
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from loadgen.errors import BadInput
 from loadgen.workload import image
 from loadgen.workload.datasets.lengths import MAX_TOKENS
+from loadgen.workload.files.mapped_file import DATASET_PATH, map_file, provenance
 from loadgen.workload.prompt import UNPLANNED, Prompt
 from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
 
 FIELDS = ("id", "prompt", "messages", "input_tokens", "output_tokens", "extra_body")
+REMEDY = f"give rows of {', '.join(FIELDS)}; prompt or messages is required"
+CHUNK = 1 << 24  # bytes scanned at a time
+NEWLINE, QUOTE = b'\n"'
+MARK = b"\xef\xbb\xbf"  # byte order mark
+CELL = re.compile(r'(?:"((?:[^"]++|"")*+)"|([^",\r\n]*+))(,|\r?\n?\Z)')
+BUFFER = 1000  # records that `datasets` shuffles at a time when it streams
+Kind = Literal["jsonl", "csv"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +56,17 @@ class Row:
     fields: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @classmethod
-    def of(cls, found: Mapping[str, Any], source: str) -> Self:
+    def of(cls, values: Mapping[str, Any], source: str) -> Self:
         """Create a row from its fields. None counts as missing.
 
         Args:
-            found: The fields; names that are not in FIELDS are ignored.
+            values: The fields; names that are not in FIELDS are ignored.
             source: The source of a row without an id.
 
         Raises:
             ValueError: A field has the wrong type, or there are none or both of prompt and messages.
         """
-        prompt, messages, name = (found.get(field) for field in ("prompt", "messages", "id"))
+        prompt, messages, name = (values.get(field) for field in ("prompt", "messages", "id"))
         if (prompt is None) == (messages is None):
             raise ValueError(
                 f"has {'neither' if prompt is None else 'both'} prompt {'nor' if prompt is None else 'and'} messages"
@@ -58,14 +74,14 @@ class Row:
         if prompt is not None and not (isinstance(prompt, str) and prompt):
             raise ValueError("has a prompt that is not a text")
         chat = _chat(messages) if messages is not None else ()
-        fields = found.get("extra_body")
+        fields = values.get("extra_body")
         if not isinstance(fields, dict | None):
             raise ValueError("has an extra_body that is not an object")
         return cls(
             text=prompt or "\n".join(message_texts(chat)),
             messages=chat,
-            input_tokens=_count("input_tokens", found.get("input_tokens")),
-            output_tokens=_count("output_tokens", found.get("output_tokens")),
+            input_tokens=_count("input_tokens", values.get("input_tokens")),
+            output_tokens=_count("output_tokens", values.get("output_tokens")),
             source=source if name is None else str(name),
             fields=fields or {},
         )
@@ -73,6 +89,131 @@ class Row:
     def prompt(self, input_tokens: int, output_tokens: int) -> Prompt:
         """Create the prompt, with its lengths."""
         return Prompt(self.text, input_tokens, output_tokens, self.source, self.messages, fields=self.fields)
+
+
+class RowFile:
+    """The rows of a file in its order: JSON objects, one a line, or the records of a CSV file (RFC 4180) with a header.
+
+    The file is memory-mapped and scanned for line ends; a row is parsed when it is read. Empty lines are ignored.
+
+    Attributes:
+        path: The file.
+        size: Its size in bytes.
+        columns: The names in the header of a CSV file.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        kind: Kind,
+        *,
+        strict: bool = True,
+        convert: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+        remedy: str = REMEDY,
+    ) -> None:
+        """Map and scan the file.
+
+        Args:
+            path: The file.
+            kind: Its format.
+            strict: Whether to refuse unknown fields; else they are ignored.
+            convert: Makes the fields of a Row from those of the file; raises ValueError.
+            remedy: What to give in place of a file that cannot be used.
+
+        Raises:
+            BadInput: The file cannot be read, or has no rows.
+        """
+        self.path = path
+        self._kind = kind
+        self._strict = strict
+        self._convert = convert
+        self._remedy = remedy
+        self._data = map_file(path, remedy)
+        self._starts, self._ends = _lines(self._data, quoted=kind == "csv")
+        self.columns: list[str] = []
+        if kind == "csv":
+            self.columns = self._cells("its header", 0)
+            self._refuse_unknown("its header", self.columns)
+            twice = next((name for name in self.columns if self.columns.count(name) > 1), None)
+            if twice is not None:
+                raise self._bad("its header", f"contains {twice!r} twice")
+            self._starts, self._ends = self._starts[1:], self._ends[1:]
+        if not len(self):
+            raise BadInput(DATASET_PATH, f"{path} has no rows", remedy)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, number: int) -> Row:
+        """Read one row.
+
+        Raises:
+            BadInput: The row is invalid.
+        """
+        location = f"row {number + 1}"
+        values = self._object(location, number) if self._kind == "jsonl" else self._record(location, number)
+        self._refuse_unknown(location, values)
+        try:
+            return Row.of(self._convert(values), f"{self._kind}/{number + 1}")
+        except ValueError as error:
+            raise self._bad(location, str(error)) from error
+
+    def provenance(self) -> dict[str, Any]:
+        """Return name, size and hash of the file and the number of its rows, as JSON. Reads the whole file."""
+        return provenance(self.path) | {"rows": len(self)}
+
+    def _object(self, location: str, number: int) -> dict[str, Any]:
+        try:
+            value = orjson.loads(self._bytes(number))
+        except ValueError as error:
+            self._text(location, number)  # UTF-8?
+            raise self._bad(location, f"is not JSON ({error})") from error
+        if not isinstance(value, dict):
+            raise self._bad(location, "is not a JSON object")
+        return value
+
+    def _record(self, location: str, number: int) -> dict[str, Any]:
+        cells = self._cells(location, number)
+        if len(cells) != len(self.columns):
+            raise self._bad(location, f"has {len(cells)} columns, and the header has {len(self.columns)}")
+        record: dict[str, Any] = {name: cell for name, cell in zip(self.columns, cells, strict=True) if cell}
+        try:
+            for name in record.keys() & {"input_tokens", "output_tokens"}:
+                record[name] = int(record[name])
+            for name in record.keys() & {"messages", "extra_body"}:
+                record[name] = orjson.loads(record[name])
+        except ValueError as error:
+            raise self._bad(location, f"has a number, messages or extra_body that cannot be read ({error})") from error
+        return record
+
+    def _cells(self, location: str, number: int) -> list[str]:
+        text = self._text(location, number)
+        if "\0" in text:
+            raise self._bad(location, "contains NUL bytes")
+        cells, at = [], 0
+        while match := CELL.match(text, at):
+            quoted, plain, end = match.groups()
+            cells.append(plain if quoted is None else quoted.replace('""', '"'))
+            at = match.end()
+            if end != ",":
+                return cells
+        raise self._bad(location, "is not CSV: a quote is misplaced, or not closed")
+
+    def _text(self, location: str, number: int) -> str:
+        try:
+            return self._bytes(number).decode()
+        except UnicodeDecodeError as error:
+            raise self._bad(location, "is not UTF-8") from error
+
+    def _bytes(self, number: int) -> bytes:
+        return self._data[self._starts[number] : self._ends[number]]
+
+    def _refuse_unknown(self, location: str, names: "dict[str, Any] | list[str]") -> None:
+        if self._strict and (unknown := [name for name in names if name not in FIELDS]):
+            raise self._bad(location, f"has an unknown field {unknown[0]!r}")
+
+    def _bad(self, location: str, problem: str) -> BadInput:
+        return BadInput(DATASET_PATH, f"{self.path}: {location} {problem}", self._remedy)
 
 
 def count_tokens(rows: Sequence[Row], tokenizer: LazyTokenizer) -> list[int]:
@@ -89,18 +230,18 @@ def count_tokens(rows: Sequence[Row], tokenizer: LazyTokenizer) -> list[int]:
     of_prompts = iter(tokenizer().count(prompts, special=True) if prompts else [])
     flat = [text for chat in chats for text in chat]
     of_texts = iter(tokenizer().count(flat) if flat else [])
-    found = {
-        id(row): sum(next(of_texts) for _ in own) if row.messages else next(of_prompts)
-        for row, own in zip(unknown, chats, strict=True)
+    counts = {
+        id(row): sum(next(of_texts) for _ in chat_texts) if row.messages else next(of_prompts)
+        for row, chat_texts in zip(unknown, chats, strict=True)
     }
-    return [found[id(row)] if row.input_tokens is None else row.input_tokens for row in rows]
+    return [counts[id(row)] if row.input_tokens is None else row.input_tokens for row in rows]
 
 
 def line(prompt: Prompt) -> bytes:
     """Write a prompt as a JSON line, from which the data set jsonl makes the same prompt."""
-    asked = {"messages": prompt.messages} if prompt.messages else {"prompt": prompt.text}
+    content = {"messages": prompt.messages} if prompt.messages else {"prompt": prompt.text}
     lengths = {"input_tokens": prompt.input_tokens, "output_tokens": prompt.output_tokens}
-    row = {"id": prompt.source} | asked | lengths | ({"extra_body": prompt.fields} if prompt.fields else {})
+    row = {"id": prompt.source} | content | lengths | ({"extra_body": prompt.fields} if prompt.fields else {})
     return orjson.dumps(row, image.to_json, orjson.OPT_PASSTHROUGH_DATACLASS) + b"\n"
 
 
@@ -125,12 +266,42 @@ def is_whole_in_a_row(prompt: Prompt) -> bool:
 
 def message_texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the texts of messages: the content, or the text parts of it."""
-    found = []
+    texts = []
     for message in messages:
         content = message.get("content")
         parts = content if isinstance(content, list) else [{"text": content}]
-        found += [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
-    return found
+        texts += [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+    return texts
+
+
+def shuffled_list(records: Iterable[T], seed: int) -> list[T]:
+    """Return records in the order of `random.shuffle` after `random.seed(seed)`."""
+    items = list(records)
+    random.Random(seed).shuffle(items)
+    return items
+
+
+def shuffled_files(names: Sequence[str], seed: int) -> list[str]:
+    """Return the files of a split in the order in which `IterableDataset.shuffle(seed)` opens them."""
+    files = list(names)
+    np.random.default_rng(seed).shuffle(files)
+    return files
+
+
+def shuffled_by_buffer(records: Iterable[T], seed: int) -> Iterator[T]:
+    """Yield the records of a file in the order of `IterableDataset.shuffle(seed)` of `datasets` 5.
+
+    A full buffer is shuffled, and half of it yielded. Fewer records than BUFFER have this order in all its releases.
+    The records of several files are mixed beforehand by `datasets` 5, and are not by earlier releases.
+    """
+    random_numbers, buffer = np.random.default_rng(seed), list[T]()
+    for record in records:
+        buffer.append(record)
+        if len(buffer) == BUFFER:
+            order = random_numbers.permutation(BUFFER).tolist()
+            yield from (buffer[number] for number in order[: BUFFER // 2])
+            buffer = [buffer[number] for number in order[BUFFER // 2 :]]
+    yield from (buffer[number] for number in random_numbers.permutation(len(buffer)).tolist())
 
 
 def _chat(messages: object) -> tuple[dict[str, Any], ...]:
@@ -150,3 +321,26 @@ def _count(name: str, value: object) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_TOKENS):
         return value
     raise ValueError(f"has {name} {value!r}, which is not a number of tokens from 1 to {MAX_TOKENS:,}")
+
+
+def _lines(data: mmap.mmap, *, quoted: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return start and end offsets of non-empty lines. With `quoted`, line ends between quotes are ignored."""
+    begin = len(MARK) if data[: len(MARK)] == MARK else 0
+    ends = np.concatenate([*_line_ends(data, quoted), [len(data)]])
+    starts = np.concatenate([[begin], ends[:-1] + 1])
+    alone = np.flatnonzero(ends - starts == 1)
+    empty = ends <= starts
+    empty[alone] = [data[at : at + 1] == b"\r" for at in starts[alone].tolist()]
+    return starts[~empty], ends[~empty]
+
+
+def _line_ends(data: mmap.mmap, quoted: bool) -> Iterator[NDArray[np.int64]]:
+    inside = 0
+    for begin in range(0, len(data), CHUNK):
+        chunk = np.frombuffer(data[begin : begin + CHUNK], dtype=np.uint8)
+        ends = np.flatnonzero(chunk == NEWLINE)
+        if quoted:
+            quotes = np.flatnonzero(chunk == QUOTE)
+            ends = ends[(np.searchsorted(quotes, ends) + inside) % 2 == 0]
+            inside = (inside + len(quotes)) % 2
+        yield ends + begin

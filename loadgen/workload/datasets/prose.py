@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
-from itertools import cycle, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
-from loadgen.workload.files import file_hash
+from loadgen.workload.files import cache
 from loadgen.workload.files.mapped_file import DATASET_PATH, checked_path
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.exact_text import Count
@@ -45,14 +45,18 @@ class Line:
 class ProseDataset:
     """Prompts of lines: a shared prefix from the start of the text, then random lines.
 
+    Prefix and prompt have exact lengths in tokens. A prompt is a function of (`seed_prompts`, row) alone; `seed_order`
+    draws the order of the rows. Unlike random words, a model continues this text sensibly, and speculative decoding
+    works on it.
+
     Attributes:
+        tokenizer: Counts the tokens.
+        lines: The lines of the text.
+        path: The file of the text.
+        settings: The settings of the run: tokens of prefix, prompts and answers, and the seeds.
         template_tokens: Tokens of the chat template that are part of the length of a prompt.
         measure: Counts a text with the template; None: nothing does.
     """
-
-    # Prefix and prompt have exact lengths in tokens. A prompt is a function of (`seed_prompts`, row) alone;
-    # `seed_order` draws the order of the rows. Unlike random words, a model continues this text sensibly, and
-    # speculative decoding works on it.
 
     tokenizer: Tokenizer
     lines: Sequence[Line] = field(repr=False)
@@ -63,10 +67,14 @@ class ProseDataset:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--sonnet-*-len`, `--dataset-path`, `--tokenizer` and the seeds."""
+        """Create the data set from `--sonnet-*-len`, `--dataset-path`, `--tokenizer` and the seeds.
+
+        Raises:
+            BadInput: The text or the tokenizer cannot be used, or the prefix is too long for the prompt.
+        """
         tokenizer = tokenizer_of(settings)
-        own = settings.sonnet_input_len - settings.sonnet_prefix_len - tokenizer.special_tokens
-        if own < 2:
+        room = settings.sonnet_input_len - settings.sonnet_prefix_len - tokenizer.special_tokens
+        if room < 2:
             problem = (
                 f"{settings.sonnet_input_len} leaves no room after a prefix of {settings.sonnet_prefix_len} tokens"
             )
@@ -81,7 +89,13 @@ class ProseDataset:
         return None if tokenizer is None or settings.input_len_counts == "server" else [_path(settings), tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """As `Dataset.prompts`."""
+        """As `Dataset.prompts`.
+
+        One batch at a time is in memory.
+
+        Raises:
+            BadInput: The tokenizer joins text into tokens, so an exact length is not possible.
+        """
         return self._generate(
             iter(np.random.default_rng([seed_of(self.settings, "order"), ORDER]).permutation(count).tolist())
         )
@@ -93,14 +107,19 @@ class ProseDataset:
     def _generate(self, order: Iterator[int]) -> Iterator[Prompt]:
         settings, seed = self.settings, seed_of(self.settings, "prompts")
         plain = settings.sonnet_input_len - self.template_tokens
-        wanted = plain - self.tokenizer.special_tokens
-        prefix = self._prefix()
+        text_tokens = plain - self.tokenizer.special_tokens
+        prefix = ""
+        if prefix_tokens := settings.sonnet_prefix_len:
+            lines = _join_lines(itertools.cycle(self.lines), prefix_tokens)
+            (prefix,) = cut_to_tokens([lines], prefix_tokens, self.tokenizer)
         while rows := list(islice(order, BATCH)):
-            drawn = [_join_lines(self._drawn(seed, row), wanted - settings.sonnet_prefix_len, prefix) for row in rows]
-            texts = cut_to_tokens(drawn, wanted, self.tokenizer)
+            drawn = [
+                _join_lines(self._drawn(seed, row), text_tokens - settings.sonnet_prefix_len, prefix) for row in rows
+            ]
+            texts = cut_to_tokens(drawn, text_tokens, self.tokenizer)
             tokens = [plain] * len(rows)
             if self.measure is not None:
-                texts = [self._fitted(text, own, wanted) for (text, _), own in zip(drawn, texts, strict=True)]
+                texts = [self._fitted(text, cut, text_tokens) for (text, _), cut in zip(drawn, texts, strict=True)]
                 tokens = self.tokenizer.count(texts, special=True)
             for row, text, count in zip(rows, texts, tokens, strict=True):
                 yield Prompt(text, count, settings.sonnet_output_len, f"prose/{seed}/{row}")
@@ -110,12 +129,18 @@ class ProseDataset:
         return [line.text.strip() for line in self.lines[:PROBES]]
 
     def with_template_tokens(self, template_counts: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
-        """As `SizedToServer.with_template_tokens`."""
+        """As `SizedToServer.with_template_tokens`.
+
+        Raises:
+            BadInput: There is no room after the prefix, or the template adds a varying number and nothing counts them.
+        """
         if not subtract:
             return self
-        most, own, prefix = template_counts[-1], self.settings.sonnet_input_len, self.settings.sonnet_prefix_len
-        if own - prefix - self.tokenizer.special_tokens - most < 2:
-            problem = f"{own} leaves no room after {prefix} tokens of the prefix and {most} "
+        most = template_counts[-1]
+        length = self.settings.sonnet_input_len
+        prefix = self.settings.sonnet_prefix_len
+        if length - prefix - self.tokenizer.special_tokens - most < 2:
+            problem = f"{length} leaves no room after {prefix} tokens of the prefix and {most} "
             raise BadInput("--sonnet-input-len", f"{problem}of the chat template", "raise it, or lower the prefix")
         if measure is None and len(template_counts) > 1:
             problem = "the chat template adds a varying number of tokens"
@@ -134,13 +159,17 @@ class ProseDataset:
             "special_tokens": self.tokenizer.special_tokens,
             "output_tokens": self.settings.sonnet_output_len,
             "file": self.path.name,
-            "file_sha256": file_hash.sha256(self.path),
+            "file_sha256": cache.file_sha256(self.path),
             "lines": len(self.lines),
             **self.tokenizer.provenance(),
         }
 
     def _fitted(self, text: str, cut: str, tokens: int) -> str:
-        """Return a text that was cut to `tokens`, cut anew until it has the requested tokens with the template."""
+        """Return a text that was cut to `tokens`, cut anew until it has the requested tokens with the template.
+
+        Raises:
+            BadInput: That is not possible.
+        """
         assert self.measure is not None
         length = self.settings.sonnet_input_len
         for _ in range(REPAIRS):
@@ -151,12 +180,6 @@ class ProseDataset:
             cut = _repaired(text, tokens, self.tokenizer)
         raise _uncuttable(self.tokenizer, length)
 
-    def _prefix(self) -> str:
-        if not (tokens := self.settings.sonnet_prefix_len):
-            return ""
-        (prefix,) = cut_to_tokens([_join_lines(cycle(self.lines), tokens)], tokens, self.tokenizer)
-        return prefix
-
     def _drawn(self, seed: int, row: int) -> Iterator[Line]:
         draw = np.random.default_rng([seed, LINES, row])
         while True:
@@ -165,15 +188,15 @@ class ProseDataset:
 
 def _join_lines(lines: Iterator[Line], tokens: int, prefix: str = "") -> tuple[str, int]:
     """Join lines after a prefix until they exceed the tokens; returns the text, and the offset to cut it at."""
-    found, length, cut_at, held = [prefix], len(prefix), 0, 0
+    parts, length, cut_at, held = [prefix], len(prefix), 0, 0
     while held < tokens + SPARE_TOKENS:
         line = next(lines)
         text = line.text if length else line.text[1:]
         if held < tokens <= held + len(line.ends):
             cut_at = length + line.ends[tokens - held - 1] - (len(line.text) - len(text))
-        found.append(text)
+        parts.append(text)
         length, held = length + len(text), held + len(line.ends)
-    return "".join(found), cut_at
+    return "".join(parts), cut_at
 
 
 def cut_to_tokens(texts: Sequence[tuple[str, int]], tokens: int, tokenizer: Tokenizer) -> list[str]:
@@ -187,11 +210,11 @@ def cut_to_tokens(texts: Sequence[tuple[str, int]], tokens: int, tokenizer: Toke
     Raises:
         BadInput: The tokenizer joins text into tokens, so an exact length is not possible.
     """
-    found = [text[:cut_at] for text, cut_at in texts]
-    for at, count in enumerate(tokenizer.count(found)):
-        if count != tokens or found[at][-1:].isspace():
-            found[at] = _repaired(texts[at][0], tokens, tokenizer)
-    return found
+    cut_texts = [text[:cut_at] for text, cut_at in texts]
+    for at, count in enumerate(tokenizer.count(cut_texts)):
+        if count != tokens or cut_texts[at][-1:].isspace():
+            cut_texts[at] = _repaired(texts[at][0], tokens, tokenizer)
+    return cut_texts
 
 
 def _repaired(text: str, tokens: int, tokenizer: Tokenizer) -> str:
@@ -230,9 +253,11 @@ def _lines(path: Path, tokenizer: Tokenizer) -> list[Line]:
         raise BadInput(DATASET_PATH, f"{path} is not a text: it contains NUL bytes", REMEDY)
     stripped = [line.strip() for line in text.splitlines() if line.strip()]
     first = tokenizer.ends([FIRST])[0]
-    ends = [own[len(first) :] for own in tokenizer.ends([f"{FIRST} {line}" for line in stripped])]
+    ends = [word_ends[len(first) :] for word_ends in tokenizer.ends([f"{FIRST} {line}" for line in stripped])]
     lines = [
-        Line(f" {line}", [end - len(FIRST) for end in own]) for line, own in zip(stripped, ends, strict=True) if own
+        Line(f" {line}", [end - len(FIRST) for end in word_ends])
+        for line, word_ends in zip(stripped, ends, strict=True)
+        if word_ends
     ]
     if not lines:
         raise BadInput(DATASET_PATH, f"{path} contains no text", REMEDY)

@@ -1,14 +1,20 @@
-"""`RandomDataset`: prompts of random words, exact to the token."""
+"""`RandomDataset`: prompts of random words, exact to the token.
 
+Filler prompts are made of random words, too: for warm-ups of a data set that has no prompts beyond those of a run.
+"""
+
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
 from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from loadgen.config.range_ratio import parse_ratios
+from loadgen.config.data import parse_ratios
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.lengths import INPUT_LEN, Lengths
@@ -26,25 +32,30 @@ from loadgen.workload.tokenizer.random_text import (
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 FURTHER_ROWS = 1024  # minimum rows made at a time beyond those of a run
+FIRST_ROW = 2**63  # rows of filler prompts; those of a run start at 0, prefixes go down from the last row
 
 
 @dataclass(frozen=True, slots=True)
 class RandomDataset:
     """Prompts of random words: the prefix of a group, then `inputs` tokens of its own.
 
+    A prompt is the text of a row r. Its words, its length and that of its answer are functions of (`seed_prompts`, r);
+    only listed lengths depend on the order of sending. `prompts(n)` sends rows 0 to n-1 in an order that `seed_order`
+    draws for this n, so its first k prompts are not those of `prompts(k)`. Unshuffled, it sends group by group. With
+    4096 words, two rows begin with the same 4 words about once in 2**48.
+
     Attributes:
+        drawing: Draws the words, with tokenizer and seed of the prompts.
         inputs: Tokens of each prompt without prefix and special tokens.
         outputs: Maximum tokens of each answer.
-        input_flag: Flag of `inputs`, for errors.
+        seed_order: The seed of the order.
+        prefixes: The prefixes of the prompts.
+        name: The name of the data set.
+        input_flag: The flag of `inputs`, for errors.
+        shuffled: Whether the order is drawn.
         template_tokens: Tokens that the server counts beyond those of each prompt, if known.
-        measure: Counts a text like the server, if lengths are the server's and tokens of words and
-            template join.
+        measure: Counts a text like the server, if lengths are the server's and tokens of words and template join.
     """
-
-    # A prompt is the text of a row r. Its words, its length and that of its answer are functions of (`seed_prompts`,
-    # r); only listed lengths depend on the order of sending. `prompts(n)` sends rows 0 to n-1 in an order that
-    # `seed_order` draws for this n, so its first k prompts are not those of `prompts(k)`. Unshuffled, it sends group by
-    # group. With 4096 words, two rows begin with the same 4 words about once in 2**48.
 
     drawing: RandomText
     inputs: Lengths
@@ -59,9 +70,13 @@ class RandomDataset:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--tokenizer`, the `--random-*` fields (as in `vllm bench serve`) and the seeds."""
-        # A prompt has `random_prefix_len` plus `random_input_len` tokens, including the special tokens of the
-        # tokenizer.
+        """Create the data set from `--tokenizer`, the `--random-*` fields (as in `vllm bench serve`) and the seeds.
+
+        A prompt has `random_prefix_len` plus `random_input_len` tokens, including the special tokens of the tokenizer.
+
+        Raises:
+            BadInput: A length or ratio is out of range, or the tokenizer cannot be loaded or has too few words.
+        """
         input_ratio, output_ratio = parse_ratios(settings.random_range_ratio)
         outputs = Lengths.parse("--random-output-len", settings.random_output_len, output_ratio, clamped=True)
         drawing = RandomText.of(settings)
@@ -87,10 +102,10 @@ class RandomDataset:
         special = self.tokenizer.special_tokens
         for number, prefix in enumerate(self.prefixes.draw(self.drawing)):
             if prefix.tokens:
-                own = prefix.tokens + special
-                known = None if self.template_tokens is None else own + self.template_tokens
+                tokens = prefix.tokens + special
+                server_tokens = None if self.template_tokens is None else tokens + self.template_tokens
                 source = f"{self.name}/{self.drawing.seed}/prefix/{number}"
-                yield Prompt(prefix.text, own, 1, source, server_tokens=known)
+                yield Prompt(prefix.text, tokens, 1, source, server_tokens=server_tokens)
 
     def numbered(self, count: int) -> Iterator[tuple[int, Prompt]]:
         """Yield the rows and prompts of `prompts(count)`."""
@@ -110,12 +125,12 @@ class RandomDataset:
     def _generate(
         self, order: NDArray[np.int64], positions: Sequence[int] | NDArray[np.int64]
     ) -> Iterator[tuple[int, Prompt]]:
-        own, outputs = self._lengths(order, positions)
+        inputs, outputs = self._lengths(order, positions)
         drawn, groups = self.prefixes.draw(self.drawing), self.prefixes.numbers_of(order)
         before = [drawn[group] for group in groups]
         special, template = self.tokenizer.special_tokens, self.template_tokens
-        for block in _blocks(own + np.array([prefix.tokens for prefix in before], dtype=np.int64)):
-            rows, lengths = order[block], own[block].tolist()
+        for block in _blocks(inputs + np.array([prefix.tokens for prefix in before], dtype=np.int64)):
+            rows, lengths = order[block], inputs[block].tolist()
             texts = self.drawing.texts(
                 rows.astype(np.uint64),
                 lengths,
@@ -124,20 +139,24 @@ class RandomDataset:
                 added_tokens=special + (template or 0),
             )
             around = [prefix.tokens + special for prefix in before[block]]
-            each = zip(rows.tolist(), groups[block], texts, around, lengths, outputs[block].tolist(), strict=True)
-            for row, group, text, more, length, output in each:
+            prompts = zip(rows.tolist(), groups[block], texts, around, lengths, outputs[block].tolist(), strict=True)
+            for row, group, text, more, length, output in prompts:
                 planned = more + length
                 source = f"{self.name}/{self.drawing.seed}/" + (f"{group}/{row}" if self.prefixes.buckets else f"{row}")
                 tokens = self.tokenizer.count([text], special=True)[0] if self.measure else planned
-                known = None if template is None else planned + template
-                yield row, Prompt(text, tokens, output, source, server_tokens=known)
+                server_tokens = None if template is None else planned + template
+                yield row, Prompt(text, tokens, output, source, server_tokens=server_tokens)
 
     def probes(self) -> list[str]:
         """As `SizedToServer.probes`."""
         return self.drawing.probes()
 
     def with_template_tokens(self, template_counts: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
-        """As `SizedToServer.with_template_tokens`."""
+        """As `SizedToServer.with_template_tokens`.
+
+        Raises:
+            BadInput: The shortest prompt would be empty, or tokens do not add up and nothing counts them.
+        """
         adds_up = self.drawing.adds_up(template_counts)
         if not subtract:
             return replace(self, template_tokens=template_counts[0]) if adds_up else self
@@ -170,10 +189,30 @@ class RandomDataset:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Draw the tokens of each prompt and its answer: by its row, or for listed lengths by its position."""
         count = int(order.max(initial=-1)) + 1
-        own = self.inputs.draw(generator(self.drawing.seed, INPUT_LENGTHS), count)
+        inputs = self.inputs.draw(generator(self.drawing.seed, INPUT_LENGTHS), count)
         outputs = self.outputs.draw(generator(self.drawing.seed, OUTPUT_LENGTHS), count)
         at = np.asarray(positions)
-        return own[at if self.inputs.listed else order], outputs[at if self.outputs.listed else order]
+        return inputs[at if self.inputs.listed else order], outputs[at if self.outputs.listed else order]
+
+
+def filler_prompts(settings: RunSettings, lengths: Sequence[tuple[int, int]]) -> Iterator[Prompt]:
+    """Yield a prompt of random words for each of the lengths.
+
+    Args:
+        settings: The settings, with tokenizer and seed.
+        lengths: Tokens of each prompt and of its answer. Without a tokenizer, a word counts as a token.
+    """
+    seed = seed_of(settings, "prompts")
+    try:
+        drawing = RandomText.of(settings)
+    except BadInput:
+        choices = random.Random(seed).choices
+        texts = [" ".join(choices(_words(), k=max(1, tokens))) for tokens, _ in lengths]
+    else:
+        rows = np.arange(len(lengths), dtype=np.uint64) + np.uint64(FIRST_ROW)
+        texts = drawing.texts(rows, [max(1, tokens - drawing.tokenizer.special_tokens) for tokens, _ in lengths])
+    for number, ((tokens, output_tokens), text) in enumerate(zip(lengths, texts, strict=True)):
+        yield Prompt(text, tokens, output_tokens, f"stand-in/{seed}/{number}")
 
 
 def _blocks(lengths: NDArray[np.int64]) -> Iterator[slice]:
@@ -181,3 +220,9 @@ def _blocks(lengths: NDArray[np.int64]) -> Iterator[slice]:
     full = np.flatnonzero(np.diff(np.cumsum(lengths) // BLOCK_WORDS)) + 1
     ends = [0, *full.tolist(), len(lengths)]
     return (slice(start, end) for start, end in pairwise(ends) if start < end)
+
+
+@cache
+def _words() -> list[str]:
+    text = (resources.files("loadgen.workload.datasets") / "prose.txt").read_text(encoding="utf-8")
+    return sorted({word for word in text.split() if word.isalpha()})

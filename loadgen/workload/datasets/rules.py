@@ -1,13 +1,13 @@
 """Rules of `--dataset-rule`: prompts as other tools make them, to compare with their published results.
 
 A rule is a data set that replaces the one of its kind. Rules are entry points of the group `loadgen.dataset_rules`;
-`random/vllm-0.11` is the rule `vllm-0.11` of the data set `random`.
+`random.vllm-0.11` is the rule `vllm-0.11` of the data set `random`.
 """
 
 from typing import TYPE_CHECKING
 
 from loadgen.errors import BadInput
-from loadgen.util import plugins
+from loadgen.util import packages
 from loadgen.util.packages import require
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def require_packages(rule: str | None) -> None:
 
 def names(kind: str) -> list[str]:
     """Return the names of the rules of a kind of data set (`--dataset-name`)."""
-    prefix = f"{kind}/"
-    entries = plugins.installed(GROUP)
+    prefix = f"{kind}."
+    entries = packages.installed(GROUP)
     return [entry.name.removeprefix(prefix) for entry in entries if entry.name.startswith(prefix)]
 
 
@@ -47,5 +47,5 @@ def find(kind: str, rule: str) -> "DatasetClass":
         if rules:
             remedy = f"choose one of: {', '.join(rules)}; or leave it out"
         raise BadInput(FLAG, f"unknown rule {rule!r} for {kind}", remedy)
-    dataset: DatasetClass = plugins.load(FLAG, plugins.installed(GROUP)[f"{kind}/{rule}"])
+    dataset: DatasetClass = packages.load(FLAG, packages.installed(GROUP)[f"{kind}.{rule}"])
     return dataset

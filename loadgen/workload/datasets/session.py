@@ -1,15 +1,23 @@
-"""Sessions: turns of a conversation as prompts, with think times between them."""
+"""Sessions: turns of a conversation as prompts, with think times between them.
 
-from collections.abc import Iterator, Mapping, Sequence
+`EndlessSessions` is a data set of sessions that has no end. `ThinkTimes` are the times before the turns of sessions.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from itertools import chain, islice
+from typing import Any, Final, Self
 
 import numpy as np
 
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.user_behavior import ThinkTime
 from loadgen.errors import BadInput
+from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import parse_range, parse_whole_number
 from loadgen.workload.datasets.prompt_rows import message_texts
-from loadgen.workload.datasets.think_times import ThinkTimes
+from loadgen.workload.draws import uniforms
 from loadgen.workload.prompt import ANSWER, UNPLANNED, Message, Prompt
 
 TURNS = "--turns"
@@ -17,20 +25,53 @@ NO_ANSWER: Final[Message] = {"role": "assistant", "content": ""}
 
 
 @dataclass(frozen=True, slots=True)
+class ThinkTimes:
+    """Draws a time for each turn by itself.
+
+    Attributes:
+        law: The distribution of the times.
+        seed: The seed of the draws: that of the arrivals, because both decide when requests are due.
+    """
+
+    law: ThinkTime
+    seed: int
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings) -> Self:
+        """Create the times of `--think-time`.
+
+        Raises:
+            BadInput: Its value is invalid.
+        """
+        return cls(ThinkTime.parse(settings.think_time), seed_of(settings, "arrivals"))
+
+    def before_ns(self, session: int, turn: int) -> int:
+        """Return the time before a turn, ns: none before the first, which is number 0."""
+        if turn == 0:
+            return 0
+        drawn = uniforms(2, self.seed, "think", session, turn) if self.law.varies else ()
+        return int(self.law.draw_s(drawn) * NS_PER_S)
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the mean, and whether the times vary, as JSON."""
+        return {"think_time_s": self.law.mean_s, "think_time_varies": self.law.varies}
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of a session.
+    """A turn of a session.
 
     Attributes:
         messages: What is new in it: a question, or several messages such as the results of tools.
         tokens: Tokens of these messages, without special tokens; UNPLANNED if unknown.
-        wanted: Maximum tokens of the answer.
+        output_tokens: Maximum tokens of the answer.
         answer: The recorded answer.
         answer_tokens: Tokens of the recorded answer.
     """
 
     messages: tuple[Message, ...]
     tokens: int
-    wanted: int
+    output_tokens: int
     answer: Message = field(default_factory=NO_ANSWER.copy)
     answer_tokens: int = 0
 
@@ -76,6 +117,36 @@ class TurnCounts:
         return session
 
 
+class EndlessSessions(ABC):
+    """A data set that begins with the same sessions, however many of them are asked for."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def endless(self) -> Iterator[Iterable[Prompt]]:
+        """Yield the prompts of each session, without an end, the same in every call.
+
+        Raises:
+            BadInput: A session cannot be read, or there is none.
+        """
+
+    def prompts(self, count: int) -> Iterator[Prompt]:
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`. The last session may be incomplete.
+
+        Raises:
+            BadInput: As `endless`.
+        """
+        return islice(chain.from_iterable(self.endless()), count)
+
+    def sessions(self, count: int) -> Iterator[Prompt]:
+        """Yield the prompts of `count` sessions.
+
+        Raises:
+            BadInput: As `endless`.
+        """
+        return chain.from_iterable(islice(self.endless(), count))
+
+
 def session_prompts(
     session: int,
     source: str,
@@ -106,7 +177,7 @@ def session_prompts(
         yield Prompt(
             "\n".join(message_texts(turn.messages)),
             tokens if (recorded or number == 0) and turn.tokens != UNPLANNED else UNPLANNED,
-            turn.wanted,
+            turn.output_tokens,
             f"{source}/{number}",
             messages,
             after=(1,) if number else (),

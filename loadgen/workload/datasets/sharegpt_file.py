@@ -1,4 +1,4 @@
-"""`Conversations` of a ShareGPT file, each read when it is needed."""
+"""`Conversations` of a ShareGPT file, each read when it is needed; `ConversationLines` of a file of JSON lines."""
 
 import contextlib
 import json
@@ -19,29 +19,31 @@ from loadgen.workload.files.mapped_file import DATASET_PATH, dataset_path, map_f
 
 ENCODING_REMEDY = "save it as UTF-8"
 REMEDY = "give the ShareGPT file (`loadgen dataset fetch sharegpt` downloads it), a JSON list of conversations"
+LINES_REMEDY = 'give JSON lines of {"conversations": [{"content": QUESTION}, {"content": ANSWER}]}'
 PUBLISHED = ("anon8231489123/ShareGPT_Vicuna_unfiltered", "ShareGPT_V3_unfiltered_cleaned_split.json")
 SPACE = b" \t\r\n"
 START = re.compile(rb"(\xef\xbb\xbf)?[ \t\r\n]*\[")  # after an optional byte order mark
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # byte order marks, which also begin those of UTF-32
 KEY = "conversations"
+LINE_KEYS, LINE_TEXTS = (KEY, "conversation"), ("content", "value")
 ASKS, ANSWERS = ("human", "user"), ("gpt", "assistant")  # names of speakers in files
 SURROGATE = re.compile("[\ud800-\udfff]")
-
 logger = logging.getLogger("loadgen")
 
 
 def sharegpt_path(settings: RunSettings) -> Path:
     """Return the path of --dataset-path; without it, that of the published file in the cache of the hub.
 
+    If the cache does not have it and the hub can be reached, the file is downloaded, as SGLang and vllm-rs do.
+
     Raises:
         BadInput: There is no file.
     """
-    # If the cache does not have it and the hub can be reached, the file is downloaded, as SGLang and vllm-rs do.
     if settings.dataset_path is None:
-        from loadgen.workload.datasets.hub.hub_folder import downloaded
+        from loadgen.workload.datasets.hub_folder import downloaded
 
-        if (found := downloaded(*PUBLISHED)) is not None:
-            return found
+        if (path := downloaded(*PUBLISHED)) is not None:
+            return path
     return dataset_path(settings, REMEDY)
 
 
@@ -95,9 +97,9 @@ class ConversationsInOrder:
         structure, number = self._structure(), 0
         for spans in structure:
             for start, end, _ in spans.tolist():
-                found = _first_turns(self._parsed(start, end), number)
-                if found is not None:
-                    yield found
+                conversation = _first_turns(self._parsed(start, end), number)
+                if conversation is not None:
+                    yield conversation
                 number += 1
         self._require_nothing_after(structure.end)
         if structure.end is None:
@@ -131,10 +133,11 @@ class ConversationsInOrder:
 
 
 class Conversations(ConversationsInOrder):
-    """The conversations of at least two turns in a ShareGPT file, by number."""
+    """The conversations of at least two turns in a ShareGPT file, by number.
 
-    # The file is memory-mapped and its structure scanned; a conversation is parsed when it is read. If the file is
-    # truncated, its complete conversations are used, and a warning is logged.
+    The file is memory-mapped and its structure scanned; a conversation is parsed when it is read. If the file is
+    truncated, its complete conversations are used, and a warning is logged.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -170,11 +173,12 @@ class Conversations(ConversationsInOrder):
     def exchanges(self, index: int) -> tuple[str, list[tuple[str, str]]] | None:
         """Return the source of a conversation with its questions and answers; None if it is not usable.
 
+        Questions and answers must alternate from the first turn on, and each must be a text that is not empty and can
+        be sent. A last question without an answer is left out.
+
         Raises:
             BadInput: It is not JSON, or has an image or a video.
         """
-        # Questions and answers must alternate from the first turn on, and each must be a text that is not empty and can
-        # be sent. A last question without an answer is left out.
         number = self._numbers[index]
         entry = self._entry(number)
         if entry.get("image") or entry.get("video"):
@@ -194,6 +198,39 @@ class Conversations(ConversationsInOrder):
         return self._parsed(start, end)
 
 
+class ConversationLines:
+    """The conversations of at least two turns in a file of JSON lines. Lines that are not JSON are left out, as there.
+
+    Attributes:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._conversations: list[Conversation] = []
+        for number, line in enumerate(map_file(path, LINES_REMEDY)[:].splitlines()):
+            with contextlib.suppress(ValueError, RecursionError):
+                if (conversation := _conversation(json.loads(line), number)) is not None:
+                    self._conversations.append(conversation)
+        if not self._conversations:
+            raise BadInput(DATASET_PATH, f"{path} has no conversation of two turns", LINES_REMEDY)
+
+    def __len__(self) -> int:
+        return len(self._conversations)
+
+    def __getitem__(self, index: int) -> Conversation:
+        return self._conversations[index]
+
+    def provenance(self) -> dict[str, Any]:
+        """Return name, size and hash of the file, as JSON. Reads the whole file."""
+        return provenance(self.path)
+
+
+def is_text(value: object) -> TypeGuard[str]:
+    """Return whether a value is a string that UTF-8 can encode, without half a surrogate pair."""
+    return isinstance(value, str) and not SURROGATE.search(value)
+
+
 def _first_turns(entry: dict[str, Any], number: int) -> Conversation | None:
     turns = _turns(entry)[:2]
     if len(turns) < 2 or not all(isinstance(turn, dict) for turn in turns):
@@ -210,6 +247,11 @@ def _turns(entry: dict[str, Any]) -> list[Any]:
     return turns if isinstance(turns, list) else []
 
 
-def is_text(value: object) -> TypeGuard[str]:
-    """Return whether a value is a string that UTF-8 can encode, without half a surrogate pair."""
-    return isinstance(value, str) and not SURROGATE.search(value)
+def _conversation(row: Any, number: int) -> Conversation | None:
+    if not isinstance(row, dict):
+        return None
+    turns = next((row[key] for key in LINE_KEYS if isinstance(row.get(key), list)), list[Any]())[:2]
+    if len(turns) < 2 or not all(isinstance(turn, dict) for turn in turns):
+        return None
+    prompt, answer = (next((turn[key] for key in LINE_TEXTS if key in turn), "") for turn in turns)
+    return Conversation(str(number), prompt, answer) if is_text(prompt) and is_text(answer) else None

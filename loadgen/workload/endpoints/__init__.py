@@ -11,7 +11,7 @@ from typing import Any
 from loadgen.config.request_check import check_fields
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.util import plugins
+from loadgen.util import packages
 from loadgen.workload.endpoints.api import Api, Counts
 
 __all__ = ["Api", "Counts", "check_row_fields", "checked", "find", "name_of", "named"]
@@ -23,12 +23,12 @@ NOT_MEASURED = {  # backends of vLLM that loadgen does not have, and what their 
         ("openai-embeddings-clip", "openai-embeddings-vlm2vec", "infinity-embeddings-clip"), "embeddings of images"
     ),
 }
-COMPLETIONS = "loadgen.workload.endpoints.openai:COMPLETIONS"
+COMPLETIONS = "loadgen.workload.endpoints.generation:COMPLETIONS"
 BUILT_IN = {
-    "openai-chat": "loadgen.workload.endpoints.openai:CHAT",
-    "openai-responses": "loadgen.workload.endpoints.responses:RESPONSES",
-    "anthropic": "loadgen.workload.endpoints.messages:MESSAGES",
-    "sglang-native": "loadgen.workload.endpoints.generate:GENERATE",
+    "openai-chat": "loadgen.workload.endpoints.generation:CHAT",
+    "openai-responses": "loadgen.workload.endpoints.generation:RESPONSES",
+    "anthropic": "loadgen.workload.endpoints.generation:MESSAGES",
+    "sglang-native": "loadgen.workload.endpoints.generation:GENERATE",
     "openai-embeddings": "loadgen.workload.endpoints.pooling:EMBEDDINGS",
     "openai-embeddings-chat": "loadgen.workload.endpoints.pooling:CHAT_EMBEDDINGS",
     "infinity-embeddings": "loadgen.workload.endpoints.pooling:INFINITY",
@@ -110,16 +110,16 @@ def named(name: str) -> Api:
         BadInput: The name is unknown, or cannot be imported.
     """
     if name in BUILT_IN:
-        own: Api = plugins.built_in(BUILT_IN[name])
-        return own
+        built_in: Api = packages.built_in(BUILT_IN[name])
+        return built_in
     if name in NOT_MEASURED:
         problem = f"{name} is for {NOT_MEASURED[name]}, which loadgen does not send"
         raise BadInput("--backend", problem, "use vLLM's own tool for it")
-    installed = plugins.installed(GROUP)
+    installed = packages.installed(GROUP)
     if name not in installed.names:
         remedy = f"choose from {', '.join(dict.fromkeys([*BUILT_IN, *sorted(installed.names)]))}"
         raise BadInput("--backend", f"unknown value {name!r}", remedy)
-    found = plugins.load("--backend", installed[name])
-    if not isinstance(found, Api):
+    api = packages.load("--backend", installed[name])
+    if not isinstance(api, Api):
         raise BadInput("--backend", f"{name!r} is not an Api", "repair the package that adds it")
-    return found
+    return api

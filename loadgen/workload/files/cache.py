@@ -1,7 +1,12 @@
-"""The cache folder of data sets: prompts, hashes of large files, and words of tokenizers, kept between runs.
+"""The cache folder of data sets: prompts, hashes of large files, and facts of tokenizers, kept between runs.
 
 Each entry is a file. It is written under another name and renamed when it is complete. Reading an entry updates its
 time; `make_room` removes the entries that were unused for the longest time.
+
+`file_sha256` uses a cached hash while the file's size, times and inode are the same. It is stored only for a file that
+has not changed for a while, because a file's clock is too coarse to show two changes in a row.
+
+Facts follow from a tokenizer: its sizes, its words, the tokens that its chat template adds.
 """
 
 import contextlib
@@ -11,12 +16,15 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+import orjson
 
 from loadgen.errors import BadInput
-from loadgen.util import private_files
+from loadgen.util import files
+from loadgen.util.packages import package_version
 
 LIMIT = "LOADGEN_CACHE_BYTES"
 DEFAULT_LIMIT_BYTES = 4 << 30
@@ -24,6 +32,10 @@ DRAFT = ".draft"  # suffix of a file that is being written
 ABANDONED_S = 86_400.0  # age after which a draft has no writer any more
 LOCK = ".lock"  # suffix of a file that is locked while an entry is made
 LOCKED_S, POLL_S = 10.0, 0.002  # the longest wait for a lock, and the time between two attempts
+BIG_BYTES = 1 << 20  # a smaller file is hashed in 2 ms
+SETTLED_NS = 2_000_000_000  # minimum time since the last change
+HASH_SUFFIX = ".sha256"
+_made_here: set[str] = set()  # hashes of the tokenizers whose facts this process makes now
 
 
 def folder() -> Path:
@@ -71,19 +83,11 @@ def locked(name: str) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = stack.enter_context(open(folder() / f"{name}{LOCK}", "wb", opener=private_files.opener))
+            file = stack.enter_context(open(folder() / f"{name}{LOCK}", "wb", opener=files.private_opener))
             deadline = time.monotonic() + LOCKED_S
             while not _lock(file) and time.monotonic() < deadline:
                 time.sleep(POLL_S)
         yield
-
-
-def _lock(file: IO[bytes]) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def mark_used(path: Path) -> None:
@@ -103,7 +107,7 @@ def make_room(max_bytes: int) -> None:
         with contextlib.suppress(FileNotFoundError):
             states.append((path, path.stat()))
     total = 0
-    for path, state in sorted(states, key=lambda found: -found[1].st_mtime):
+    for path, state in sorted(states, key=lambda item: -item[1].st_mtime):
         is_draft = path.suffix == DRAFT
         total += 0 if is_draft else state.st_size
         if time.time() - state.st_mtime > ABANDONED_S if is_draft else total > max_bytes:
@@ -189,6 +193,77 @@ class Draft:
         self._file = None
 
 
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file in hex; of a large file that has not changed, from the cache.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    with open(path, "rb") as file:
+        before = os.fstat(file.fileno())
+        if before.st_size < BIG_BYTES:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+        name = f"{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()}{HASH_SUFFIX}"
+        cached, _, stamp = (read(name) or b"").decode("ascii").partition(" ")
+        if cached and stamp == _stamp(before):
+            return cached
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        after = os.fstat(file.fileno())
+    settled = time.time_ns() - max(before.st_mtime_ns, before.st_ctime_ns) > SETTLED_NS
+    if settled and _stamp(after) == _stamp(before):
+        write(name, f"{digest} {_stamp(before)}".encode("ascii"))
+    return digest
+
+
+def get_or_make_fact(kind: str, tokenizer: str, key: Sequence[Any], make: Callable[[], Any]) -> Any:
+    """Return a fact from the cache, or make and store it; where another process makes it, wait for that one.
+
+    Args:
+        kind: What the fact is: the suffix of its entry.
+        tokenizer: The hash of the tokenizer.
+        key: All else that it depends on besides the version of the package `tokenizers`, as JSON: the version of the
+            rule, and so on.
+        make: Makes the fact, as JSON other than null.
+    """
+    if (cached := find_fact(kind, tokenizer, key)) is not None:
+        return cached
+    with making_facts(tokenizer):
+        if (cached := find_fact(kind, tokenizer, key)) is not None:
+            return cached
+        fact = make()
+        write(_fact_entry(kind, tokenizer, key), orjson.dumps(fact))
+        return fact
+
+
+def find_fact(kind: str, tokenizer: str, key: Sequence[Any]) -> Any:
+    """Return a fact from the cache; None if it is not there. The arguments are those of `get_or_make_fact`."""
+    with contextlib.suppress(ValueError):  # there is none
+        return orjson.loads(read(_fact_entry(kind, tokenizer, key)) or b"")
+    return None
+
+
+@contextlib.contextmanager
+def making_facts(tokenizer: str) -> Iterator[None]:
+    """Let other processes wait for the facts of this tokenizer while the context lasts."""
+    if tokenizer in _made_here:
+        yield
+        return
+    with locked(tokenizer):
+        _made_here.add(tokenizer)
+        try:
+            yield
+        finally:
+            _made_here.remove(tokenizer)
+
+
+def _lock(file: IO[bytes]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def _open_nameless(path: str, flags: int) -> int:
     """Open a file without a name, which the system removes if the process is killed: an opener for `open`.
 
@@ -197,4 +272,13 @@ def _open_nameless(path: str, flags: int) -> int:
     try:
         return os.open(os.path.dirname(path), os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     except (AttributeError, OSError):  # only on Linux, and not on all of its file systems
-        return private_files.opener(path, flags)
+        return files.private_opener(path, flags)
+
+
+def _stamp(state: os.stat_result) -> str:
+    return " ".join(map(str, (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)))
+
+
+def _fact_entry(kind: str, tokenizer: str, key: Sequence[Any]) -> str:
+    digest = hashlib.sha256(orjson.dumps([package_version("tokenizers"), tokenizer, *key])).hexdigest()
+    return f"{digest}.{kind}"

@@ -9,23 +9,23 @@ import orjson
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.workload.files import file_hash
+from loadgen.workload.files import cache
 
 DATASET_PATH = "--dataset-path"
 
 
-def checked_path(field: str, given: str) -> Path:
+def checked_path(field: str, text: str) -> Path:
     """Check the path of a file in a setting, and expand its user folder. The file need not exist.
 
     Raises:
         BadInput: The path is invalid, or names a pipe, device or socket: files are read more than once.
     """
-    if "\0" in given:
-        raise BadInput(field, f"the path {given!r} contains a NUL byte", "give the path of a file")
+    if "\0" in text:
+        raise BadInput(field, f"the path {text!r} contains a NUL byte", "give the path of a file")
     try:
-        path = Path(given).expanduser()
+        path = Path(text).expanduser()
     except RuntimeError as error:
-        raise BadInput(field, f"{given}: unknown home folder", "write the full path") from error
+        raise BadInput(field, f"{text}: unknown home folder", "write the full path") from error
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
         raise BadInput(field, f"{path} is not a regular file", "copy its content into a file, and give that")
     return path
@@ -80,4 +80,4 @@ def provenance(path: Path) -> dict[str, Any]:
     Raises:
         OSError: The file can no longer be read.
     """
-    return {"file": str(path), "file_bytes": path.stat().st_size, "file_sha256": file_hash.sha256(path)}
+    return {"file": str(path), "file_bytes": path.stat().st_size, "file_sha256": cache.file_sha256(path)}

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
-from loadgen.config.cache import CACHE
+from loadgen.config.load import CACHE
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.workload.prompt import Dataset, Prompt
-from loadgen.workload.prompt_digest import content_of
+from loadgen.workload.prompt import Dataset, Prompt, content_of
 from loadgen.workload.tokenizer.exact_text import Words, words_of
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_for
 
@@ -39,7 +38,16 @@ class Salt:
 
     @classmethod
     def of(cls, value: str, dataset: Dataset, settings: RunSettings) -> Self:
-        """Create the salt of the prompts of a data set."""
+        """Create the salt of the prompts of a data set.
+
+        Args:
+            value: The salt.
+            dataset: The data set, whose tokenizer is used if it has one.
+            settings: The settings of the run.
+
+        Raises:
+            BadInput: The tokenizer cannot be loaded, or has too few words.
+        """
         tokenizer = tokenizer_for(dataset, settings)
         return cls(value, tokenizer, words_of(tokenizer))
 

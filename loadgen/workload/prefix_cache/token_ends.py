@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from loadgen.config.cache import AS_IS
+from loadgen.config.load import AS_IS
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.chat_template.prediction import TokenPrediction
@@ -79,6 +79,8 @@ class TokenEnds:
         Args:
             dataset: The data set, whose tokenizer is used if it has one. If the state of the cache is asked for, that
                 of the run is loaded otherwise.
+            settings: The settings of the run.
+            prediction: What is known of the chat template.
             chat: Whether the server applies its chat template.
         """
         tokenizer = getattr(dataset, "tokenizer", None)
@@ -112,15 +114,12 @@ class TokenEnds:
         self._answers.append([*answers, prompt.output_tokens])
         if self.template or prompt.messages:
             return self._of_chat(prompt, answers)
-        return self._of_text(prompt)
-
-    def _of_text(self, prompt: Prompt) -> TokenizedPrompt:
         words = prompt.input_tokens - self.tokenizer.special_tokens
         ends = self._word_ends(prompt.text, words)
         tokens = prompt.server_tokens or self.before + len(ends)
         return TokenizedPrompt(prompt.text, ends, self.before, 0, tokens)
 
-    def _of_chat(self, prompt: Prompt, given: list[int]) -> TokenizedPrompt | None:
+    def _of_chat(self, prompt: Prompt, answer_tokens: list[int]) -> TokenizedPrompt | None:
         messages = prompt.messages or (user_message(prompt.text),)
         if "tools" in prompt.fields or any(message.get("tool_calls") for message in messages):
             return None
@@ -128,17 +127,17 @@ class TokenEnds:
         if frame is None:
             return None
         words = UNPLANNED if prompt.messages else prompt.input_tokens - self.tokenizer.special_tokens
-        text, parts, answered, answers = [frame[0]], [self._piece_ends(frame[0])], 0, iter(given)
+        text, parts, answered, answers = [frame[0]], [self._piece_ends(frame[0])], 0, iter(answer_tokens)
         for message, after in zip(messages, frame[1:], strict=True):
             content = message.get("content")
             if content is ANSWER:
                 count = next(answers)
-                own, ends = ANSWER_TOKEN * count, np.arange(1, count + 1)
+                content_text, ends = ANSWER_TOKEN * count, np.arange(1, count + 1)
                 answered = sum(map(len, parts)) + count
             else:
-                own = _text_of(content)
-                ends = self._word_ends(own, words)
-            for piece, piece_ends in ((own, ends), (after, self._piece_ends(after))):
+                content_text = _text_of(content)
+                ends = self._word_ends(content_text, words)
+            for piece, piece_ends in ((content_text, ends), (after, self._piece_ends(after))):
                 parts.append(piece_ends + sum(map(len, text)))
                 text.append(piece)
         ends = np.concatenate(parts)

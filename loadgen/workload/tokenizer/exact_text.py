@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadgen.errors import BadInput
-from loadgen.workload.tokenizer import fact_cache
+from loadgen.workload.files import cache
 from loadgen.workload.tokenizer.tokenizer import TOKENIZER, Tokenizer
 
 Count = Callable[[Sequence[str]], list[int]]  # returns the tokens of each text
@@ -49,20 +49,20 @@ class Words:
         Raises:
             BadInput: It has fewer than MIN_WORDS.
         """
-        found: dict[str, None] = {}
+        candidates: dict[str, None] = {}
         for start in range(0, tokenizer.size, SCAN_IDS):
-            if len(found) >= MAX_WORDS:
+            if len(candidates) >= MAX_WORDS:
                 break
             tokens = (WORD.fullmatch(tokenizer.token(number)) for number in range(start, start + SCAN_IDS))
-            fresh = list(dict.fromkeys(token[1] for token in tokens if token and token[1] not in found))
+            fresh = list(dict.fromkeys(token[1] for token in tokens if token and token[1] not in candidates))
             thrice = tokenizer.encode_batch([f"{word} {word} {word}" for word in fresh])
-            found.update(
+            candidates.update(
                 (word, None) for word, ids in zip(fresh, thrice, strict=True) if _is_word(word, ids, tokenizer)
             )
-        if len(found) < MIN_WORDS:
-            problem = f"{tokenizer.name} has {len(found)} words of one token, and random prompts need {MIN_WORDS}"
+        if len(candidates) < MIN_WORDS:
+            problem = f"{tokenizer.name} has {len(candidates)} words of one token, and random prompts need {MIN_WORDS}"
             raise BadInput(TOKENIZER, problem, "use another tokenizer, or a data set with its own texts")
-        words = list(found)[: min(MAX_WORDS, 1 << (len(found).bit_length() - 1))]
+        words = list(candidates)[: min(MAX_WORDS, 1 << (len(candidates).bit_length() - 1))]
         return cls(tuple(words), _tokens_add_up(words, tokenizer))
 
 
@@ -70,16 +70,16 @@ def words_of(tokenizer: Tokenizer) -> Words:
     """Return the words of a tokenizer from the cache, or find and store them, which takes half a second."""
 
     def find() -> list[Any]:
-        found = Words.of(tokenizer)
-        return [found.additive, found.items]
+        new_words = Words.of(tokenizer)
+        return [new_words.additive, new_words.items]
 
-    additive, words = fact_cache.get_or_make(KIND, tokenizer.sha256, [VERSION], find)
+    additive, words = cache.get_or_make_fact(KIND, tokenizer.sha256, [VERSION], find)
     return Words(tuple(words), additive)
 
 
 def are_known(sha256: str) -> bool:
     """Return whether the words of the tokenizer with this hash are in the cache."""
-    return fact_cache.find(KIND, sha256, [VERSION]) is not None
+    return cache.find_fact(KIND, sha256, [VERSION]) is not None
 
 
 def _is_word(word: str, ids: Sequence[int], tokenizer: Tokenizer) -> bool:
@@ -98,13 +98,13 @@ def _tokens_add_up(words: Sequence[str], tokenizer: Tokenizer) -> bool:
 
 
 def fit_texts(
-    rows: Sequence[Sequence[str]], wanted: Sequence[int], tokenizer: Tokenizer, count: Count | None = None
+    rows: Sequence[Sequence[str]], lengths: Sequence[int], tokenizer: Tokenizer, count: Count | None = None
 ) -> list[str]:
     """Make texts of exact numbers of tokens: encode them, and take more or fewer words until the counts are right.
 
     Args:
         rows: The words of each text in order, with spare ones.
-        wanted: The tokens of each text.
+        lengths: The tokens of each text.
         tokenizer: Counts the tokens.
         count: Counts them instead, for example with a chat template.
 
@@ -112,10 +112,10 @@ def fit_texts(
         BadInput: A row has too few words, or the counts do not converge.
     """
     count = count or tokenizer.count
-    taken = list(wanted)
+    taken = list(lengths)
     for _ in range(REPAIRS):
         texts = [" ".join(row[:take]) for row, take in zip(rows, taken, strict=True)]
-        missing = [want - found for want, found in zip(wanted, count(texts), strict=True)]
+        missing = [want - actual for want, actual in zip(lengths, count(texts), strict=True)]
         if not any(missing):
             return texts
         taken = [max(0, take + more) for take, more in zip(taken, missing, strict=True)]

@@ -102,7 +102,7 @@ def _tokenizer(field_of: Callable[[str], Any]) -> Tokenizer:
     )
     core.pre_tokenizer, core.decoder = PRE_TOKENIZERS[field_of("pre")](), decoders.ByteLevel()
     kinds = list(zip(tokens, field_of("token_type"), strict=True))
-    control, added = ([token for token, kind in kinds if kind == wanted] for wanted in (CONTROL, USER_DEFINED))
+    control, added = ([token for token, kind in kinds if kind == token_kind] for token_kind in (CONTROL, USER_DEFINED))
     core.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in control])
     core.add_tokens([AddedToken(token, normalized=False) for token in added])
     if field_of("add_bos_token"):

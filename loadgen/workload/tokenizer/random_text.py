@@ -1,5 +1,9 @@
-"""`RandomText`: texts of random words, each a function of a seed and a row number alone."""
+"""`RandomText`: texts of random words, each a function of a seed and a row number alone.
 
+`BlockTexts` makes texts that begin with blocks of such words; equal blocks are equal texts.
+"""
+
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +22,7 @@ SPARE_WORDS = 16  # drawn in addition to twice a length, where words may join in
 PHRASE = 4  # words of a phrase
 INPUT_LENGTHS, OUTPUT_LENGTHS, WORDS, ORDER, PHRASES = range(5)  # separate random streams of a seed
 LAST_ROW = 2**64 - 1  # prefixes are rows downwards from here, prompts upwards from 0
+CACHED_TOKENS = 1 << 23  # tokens of blocks whose texts are in memory: about 50 MB
 
 
 class Prefix(NamedTuple):
@@ -98,15 +103,16 @@ class RandomText:
         """
         before = prefixes or [NO_PREFIX] * len(lengths)
         if self.words.additive and measure is None:
-            own = self._draw(rows, lengths)
+            drawn_texts = self._draw(rows, lengths)
             return [
-                f"{prefix.text} {text}" if prefix.tokens else text for prefix, text in zip(before, own, strict=True)
+                f"{prefix.text} {text}" if prefix.tokens else text
+                for prefix, text in zip(before, drawn_texts, strict=True)
             ]
         drawn = self._draw(rows, [2 * length + SPARE_WORDS for length in lengths])
-        spare = [prefix.text.split() + own.split() for prefix, own in zip(before, drawn, strict=True)]
+        spare = [prefix.text.split() + drawn_texts.split() for prefix, drawn_texts in zip(before, drawn, strict=True)]
         added = added_tokens if measure else 0
-        wanted = [prefix.tokens + added + own for prefix, own in zip(before, lengths, strict=True)]
-        return fit_texts(spare, wanted, self.tokenizer, measure)
+        targets = [prefix.tokens + added + drawn_texts for prefix, drawn_texts in zip(before, lengths, strict=True)]
+        return fit_texts(spare, targets, self.tokenizer, measure)
 
     def probes(self) -> list[str]:
         """Return some words, as prompts begin and end with them."""
@@ -134,10 +140,10 @@ class RandomText:
         flat = pieces.ravel().tolist()
         for start, length in zip((4 * starts).tolist(), lengths, strict=True):
             whole, rest = divmod(max(length - 4, 0), PHRASE)
-            own = flat[start : start + min(length, 4) + whole]
+            words = flat[start : start + min(length, 4) + whole]
             if rest:
-                own += flat[start + 4 + whole].split(" ")[:rest]
-            yield " ".join(own)
+                words += flat[start + 4 + whole].split(" ")[:rest]
+            yield " ".join(words)
 
 
 class Phrases:
@@ -158,10 +164,59 @@ class Phrases:
         is_wanted[numbers.ravel()] = True
         fresh = np.flatnonzero(is_wanted & ~self._is_joined)
         if len(fresh):
-            own = self._words.take(self._drawn[fresh]).tolist()
-            self._joined[fresh] = [" ".join(phrase) for phrase in own]
+            words = self._words.take(self._drawn[fresh]).tolist()
+            self._joined[fresh] = [" ".join(phrase) for phrase in words]
             self._is_joined[fresh] = True
         return self._joined.take(numbers)
+
+
+class BlockTexts:
+    """Makes texts of blocks of random words, exact to the token.
+
+    A block is a row of random words (`RandomText`): its words do not depend on how many of them a prompt uses, nor on
+    what comes before them. The blocks that were used last stay in memory, because later prompts begin with them.
+
+    Args:
+        drawing: Draws the words.
+    """
+
+    def __init__(self, drawing: RandomText) -> None:
+        self._drawing = drawing
+        self._texts = dict[tuple[int, int], str]()  # by row and tokens
+        self._tokens = 0  # of those together
+
+    def text(self, rows: Sequence[int], sizes: Sequence[int], tokens: int, rest: int) -> str:
+        """Make a text: the blocks in order, the last one cut at the end of the text, or else words of its own.
+
+        Args:
+            rows: The row of each block.
+            sizes: The tokens of each block.
+            tokens: The tokens of the text, without special tokens, at least 1.
+            rest: The row of the words after the blocks.
+        """
+        whole, before = 0, 0  # blocks with words after them, and their tokens
+        while whole < len(rows) and before + sizes[whole] < tokens:
+            before += sizes[whole]
+            whole += 1
+        last = rows[whole] if whole < len(rows) else rest
+        prefix = self._blocks(list(zip(rows[:whole], sizes, strict=False)))
+        (text,) = self._drawing.texts(np.array([last], dtype=np.uint64), [tokens - before], [Prefix(prefix, before)])
+        return text
+
+    def _blocks(self, blocks: list[tuple[int, int]]) -> str:
+        missing = [block for block in dict.fromkeys(blocks) if block not in self._texts]
+        if missing:
+            rows, sizes = zip(*missing, strict=True)
+            self._texts.update(zip(missing, self._drawing.texts(np.array(rows, np.uint64), sizes), strict=True))
+            self._tokens += sum(sizes)
+        for block in blocks:
+            self._texts[block] = self._texts.pop(block)  # the one that was used last is the last
+        text = " ".join(self._texts[block] for block in blocks)
+        while self._tokens > CACHED_TOKENS:
+            oldest = next(iter(self._texts))
+            del self._texts[oldest]
+            self._tokens -= oldest[1]
+        return text
 
 
 def prefix_rows(numbers: Sequence[int]) -> NDArray[np.uint64]:
@@ -172,6 +227,16 @@ def prefix_rows(numbers: Sequence[int]) -> NDArray[np.uint64]:
 def generator(seed: int, purpose: int) -> np.random.Generator:
     """Create the generator of one random stream of a seed."""
     return np.random.default_rng([seed, purpose])
+
+
+def check_blocks(blocks: int, block_tokens: int, input_tokens: int) -> None:
+    """Check that so many blocks, the last of which may be cut, fit into a prompt.
+
+    Raises:
+        ValueError: With the reason.
+    """
+    if blocks > math.ceil(input_tokens / block_tokens):
+        raise ValueError(f"{blocks} blocks of {block_tokens} tokens are more than its {input_tokens} input tokens")
 
 
 def _splitmix64(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:

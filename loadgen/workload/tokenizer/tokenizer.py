@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen.config.data import NO_TOKENIZER
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, first_line
-from loadgen.workload.files import file_hash, hub
-from loadgen.workload.tokenizer import fact_cache
+from loadgen.workload.files import cache, hub
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Core
@@ -61,7 +60,7 @@ class Tokenizer:
         gguf: "GgufTokenizer | None" = None,
     ) -> None:
         self._parse, self.name, self.sha256, self.folder, self.gguf = parse, name, sha256, folder, gguf
-        sizes = fact_cache.get_or_make("sizes", sha256, [VERSION], self._sizes)
+        sizes = cache.get_or_make_fact("sizes", sha256, [VERSION], self._sizes)
         # special_tokens: tokens that it adds to a single text (such as a beginning-of-sequence token)
         # size: tokens in the vocabulary, with added tokens
         # own_size: tokens in the vocabulary, without added tokens
@@ -129,8 +128,8 @@ def tokenizer_name(settings: RunSettings) -> str | None:
 
 def tokenizer_for(dataset: object, settings: RunSettings) -> Tokenizer:
     """Return the tokenizer of a data set; of one without, load that of the run: see `tokenizer_of`."""
-    own = getattr(dataset, "tokenizer", None)
-    return own if isinstance(own, Tokenizer) else tokenizer_of(settings)
+    tokenizer = getattr(dataset, "tokenizer", None)
+    return tokenizer if isinstance(tokenizer, Tokenizer) else tokenizer_of(settings)
 
 
 def tokenizer_of(settings: RunSettings) -> Tokenizer:
@@ -149,11 +148,15 @@ def tokenizer_of(settings: RunSettings) -> Tokenizer:
 
 
 class LazyTokenizer:
-    """The tokenizer of ready prompts, loaded when it is first used."""
+    """The tokenizer of ready prompts, loaded when it is first used.
+
+    Attributes:
+        absent: Whether --tokenizer is "none".
+    """
 
     def __init__(self, settings: RunSettings) -> None:
         self._settings = settings
-        self.absent = settings.tokenizer == NO_TOKENIZER  # whether --tokenizer is "none"
+        self.absent = settings.tokenizer == NO_TOKENIZER
         self._loaded: Tokenizer | None = None
 
     def __call__(self) -> Tokenizer:
@@ -190,10 +193,10 @@ def tokenizer_file(settings: RunSettings) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
     try:
-        found = try_to_load_from_cache(name, FILE)
+        cached = try_to_load_from_cache(name, FILE)
     except ValueError:
         return None
-    return Path(found) if isinstance(found, str) else None
+    return Path(cached) if isinstance(cached, str) else None
 
 
 def load(name: str) -> Tokenizer:
@@ -208,8 +211,13 @@ def load(name: str) -> Tokenizer:
     path = checked_path(name)
     if path is None:
         return _from_hub(name)
+    if path.is_file() and path.suffix == GGUF:
+        from loadgen.workload.tokenizer import gguf_file
+
+        gguf = gguf_file.read(path, TOKENIZER)
+        return Tokenizer(lambda: gguf.core, name, hashlib.sha256(gguf.core.to_str().encode()).hexdigest(), gguf=gguf)
     if path.is_file():
-        return _from_gguf(path, name) if path.suffix == GGUF else _from_file(path, name)
+        return _from_file(path, name)
     return _from_file(path / FILE, name) if (path / FILE).is_file() else _from_transformers(path, name)
 
 
@@ -232,7 +240,7 @@ def checked_path(name: str) -> Path | None:
 
 def _from_file(path: Path, name: str) -> Tokenizer:
     try:
-        sha256 = file_hash.sha256(path)
+        sha256 = cache.file_sha256(path)
     except OSError as error:
         raise BadInput(TOKENIZER, f"{path} cannot be read ({error.strerror})", "make it readable") from error
 
@@ -249,13 +257,6 @@ def _from_file(path: Path, name: str) -> Tokenizer:
             raise BadInput(TOKENIZER, problem, "give that of the served model") from error
 
     return Tokenizer(parse, name, sha256, path.parent)
-
-
-def _from_gguf(path: Path, name: str) -> Tokenizer:
-    from loadgen.workload.tokenizer import gguf_file
-
-    gguf = gguf_file.read(path, TOKENIZER)
-    return Tokenizer(lambda: gguf.core, name, hashlib.sha256(gguf.core.to_str().encode()).hexdigest(), gguf=gguf)
 
 
 def _from_transformers(folder: Path, name: str) -> Tokenizer:
@@ -321,4 +322,4 @@ def _cached_folder(name: str) -> Path | None:
 
     config = try_to_load_from_cache(name, CONFIG)
     folder = Path(config).parent if isinstance(config, str) else None
-    return folder if folder is not None and any(any(folder.glob(each)) for each in VOCABULARIES) else None
+    return folder if folder is not None and any(any(folder.glob(pattern)) for pattern in VOCABULARIES) else None

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from loadgen.analysis.compare.comparison import Comparison, compare
-from loadgen.analysis.compare.confidence_interval import Basis
+from loadgen.analysis.compare.confidence_interval import Basis, NoiseFile
 from loadgen.analysis.compare.metrics import metric_by_name
-from loadgen.analysis.compare.noise_file import NoiseFile
-from loadgen.analysis.compare.row import Conclusion, Row
+from loadgen.analysis.compare.pair import Conclusion, Row
 from loadgen.analysis.compare.side import Side
 from loadgen.analysis.compare.texts import notes
 from loadgen.core.histogram import Histogram

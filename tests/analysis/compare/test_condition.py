@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.analysis.compare.comparison import compare
-from loadgen.analysis.compare.condition import Judgement, judge, parse
+from loadgen.analysis.compare.judged_comparison import Judgement, judge, parse
 from loadgen.analysis.compare.side import Side
 from loadgen.errors import BadInput
 from tests.helpers.compared_runs import recorded, saved, starts

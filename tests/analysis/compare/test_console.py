@@ -6,8 +6,7 @@ import pytest
 
 from loadgen.analysis.compare.comparison import compare
 from loadgen.analysis.compare.console import render
-from loadgen.analysis.compare.names import names
-from loadgen.analysis.compare.side import Side
+from loadgen.analysis.compare.side import Side, names
 from tests.helpers.compared_runs import FEW, recorded, saved, server, starts
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from loadgen.analysis.compare.latency_values import LatencyValues
+from loadgen.analysis.compare.run_requests import LatencyValues
 from loadgen.stats.block_bootstrap import RESAMPLES
 from loadgen.util.arrays import Floats
 from tests.helpers.queue_runs import values

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.analysis.compare.names import names
+from loadgen.analysis.compare.side import names
 
 LONG = "openai-chat-20.0qps-Qwen3-8B-20260102-0304"
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loadgen.analysis.compare.meaning import Meaning
-from loadgen.analysis.compare.metrics import DEFAULT_METRICS, Metric, metric_by_name
+from loadgen.analysis.compare.compared_run import SavedRun
+from loadgen.analysis.compare.metrics import DEFAULT_METRICS, Meaning, Metric, metric_by_name
 from loadgen.analysis.compare.run_requests import RunRequests
-from loadgen.analysis.compare.saved_run import SavedRun
 from loadgen.metrics.records.shards import shard_path
 from loadgen.runner.run_result import from_records
 from loadgen.workload.arrivals import Schedule

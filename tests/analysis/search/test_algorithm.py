@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loadgen.analysis.search.algorithm import End, Run, SearchRange, find_highest_level
-from loadgen.analysis.search.ratio_sample import RatioSample
+from loadgen.analysis.search.criteria import RatioSample
 
 
 def shares(good: list[bool], threshold: float = 0.99) -> RatioSample:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.analysis.search.capacity import ThroughputGain, misses_rate
+from loadgen.analysis.search.search_bounds import ThroughputGain, misses_rate
 from loadgen.config.settings import RunSettings
 from loadgen.runner.run_result import Result
 from tests.helpers import saved_json

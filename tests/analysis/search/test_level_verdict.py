@@ -8,8 +8,8 @@ import pytest
 
 from loadgen.analysis.search.algorithm import Run
 from loadgen.analysis.search.criteria import separate_criteria
-from loadgen.analysis.search.level_verdict import judge_level
 from loadgen.analysis.search.levels import LevelRun
+from loadgen.analysis.search.load_search import judge_level
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record

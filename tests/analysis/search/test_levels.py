@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from loadgen.analysis.search.algorithm import Run
-from loadgen.analysis.search.criteria import RequestShare, separate_criteria
+from loadgen.analysis.search.criteria import RatioSample, RequestShare, separate_criteria
 from loadgen.analysis.search.levels import CONCURRENCY, MAX_REQUESTS, RATE, Axis, Levels
-from loadgen.analysis.search.ratio_sample import RatioSample
 from loadgen.analysis.search.search_bounds import SearchBounds
 from loadgen.config.settings import RunSettings
 

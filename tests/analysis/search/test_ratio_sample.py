@@ -5,7 +5,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from loadgen.analysis.search.ratio_sample import LOOK_CONFIDENCE, LOOKS, RatioSample
+from loadgen.analysis.search.criteria import LOOK_CONFIDENCE, LOOKS, RatioSample
 
 
 def shares(good: list[bool], threshold: float = 0.99) -> RatioSample:

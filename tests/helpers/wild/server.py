@@ -16,10 +16,10 @@ from typing import Any
 
 import orjson
 
+from loadgen.engines.sim.connection import ServerConnection
+from loadgen.engines.sim.http1 import LAST_CHUNK, Request, chunk, error_body
 from loadgen.errors import BadInput
-from loadgen.testing.replies import DONE, LAST_CHUNK, STREAM, chunk, error_body
-from loadgen.testing.request import Request
-from loadgen.testing.server_connection import ServerConnection
+from loadgen.testing.replies import DONE, STREAM
 
 Body = dict[str, Any]
 Usage = dict[str, int]

@@ -10,7 +10,7 @@ from loadgen.cli import compat
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import wants_engine
 from loadgen.errors import BadInput
-from loadgen.report.file_names import result_path
+from loadgen.report.files import result_path
 from loadgen.report.result import RunResult
 from loadgen.workload.target import Target, base_url
 from tests.helpers.compat_lines import read, refusal

@@ -61,7 +61,7 @@ def test_completion_imports_nothing_heavy(tmp_path: Path) -> None:
     assert imported & HEAVY == set()
 
 
-def test_without_its_package_a_shell_offers_nothing_and_says_nothing(tmp_path: Path) -> None:
+def test_where_a_package_fails_a_shell_offers_nothing_and_says_nothing(tmp_path: Path) -> None:
     (tmp_path / "argcomplete.py").write_text("raise ImportError")  # found before the package
     assert ask(tmp_path, "loadgen se") == ([], "")
 

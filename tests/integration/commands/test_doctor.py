@@ -2,8 +2,8 @@
 
 import sys
 
-from loadgen.cli.doctor import arrival_times
+from loadgen.cli.doctor import network
 
 
 def test_this_system_stamps_what_arrives() -> None:
-    assert arrival_times.kernel_stamps() is (sys.platform == "linux")
+    assert network.kernel_stamps() is (sys.platform == "linux")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from loadgen.engines.sim.http1 import LAST_CHUNK, chunk
 from loadgen.testing.process import Process
-from loadgen.testing.replies import DONE, LAST_CHUNK, STREAM, chunk, delta, usage
+from loadgen.testing.replies import DONE, STREAM, delta, usage
 from tests.helpers.command_line import SHORT, TOKENIZER, loadgen
 
 MS = 1_000_000

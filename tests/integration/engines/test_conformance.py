@@ -11,8 +11,7 @@ from loadgen.engines import Engine, Launch, Place, Probes
 from loadgen.engines.kinds import llamacpp, mindie, sglang, transformers_serve, trtllm, vllm
 from loadgen.engines.kinds.simulator import engine as sim
 from loadgen.errors import BadInput
-from loadgen.testing.engine_conformance import Case, EngineAlive, EngineOnPaper
-from loadgen.testing.side_effects import side_effects
+from loadgen.testing.engine_conformance import Case, EngineAlive, EngineOnPaper, side_effects
 from tests.helpers.fake_engine import Fake
 from tests.helpers.real_llamacpp import KNOBS, RAW, gguf, real
 

@@ -5,8 +5,7 @@ import os
 import pytest
 
 from loadgen.engines import EngineFailed, Launcher
-from loadgen.engines.launch.gpu_memory import TOLERANCE_BYTES, GpuMemory
-from loadgen.engines.launch.shutdown import Leaked
+from loadgen.engines.launch.shutdown import TOLERANCE_BYTES, GpuMemory, Leaked
 from tests.helpers.fake_engine import Fake, gone
 from tests.helpers.fake_nvml import GIB, install
 from tests.helpers.fake_nvml import Fake as Nvml
@@ -76,7 +75,7 @@ class TestAfter:
     def test_release_of_memory_is_waited_for(self, nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
         memory = GpuMemory()
         nvml.used[0] = 12 * GIB
-        monkeypatch.setattr("loadgen.engines.launch.gpu_memory.time.sleep", lambda seconds: nvml.used.__setitem__(0, 0))
+        monkeypatch.setattr("loadgen.engines.launch.shutdown.time.sleep", lambda seconds: nvml.used.__setitem__(0, 0))
         assert memory.not_released(timeout_s=60.0) == []
 
     def test_new_process_on_the_gpu_leaves_a_leak_unknown(self, nvml: Nvml) -> None:

@@ -8,9 +8,8 @@ import pytest
 from loadgen.engines.kinds.engine import Probes
 from loadgen.engines.launch import readiness
 from loadgen.engines.launch.readiness import NoNetwork, NoToken, health_problem, readiness_problem
+from loadgen.engines.sim.http1 import Request, whole
 from loadgen.errors import EngineError, Unreachable
-from loadgen.testing.replies import whole
-from loadgen.testing.request import Request
 from tests.helpers.scripted_server import chatting, serving
 
 COMPLETIONS = ["/v1/completions", "/v1/chat/completions"]

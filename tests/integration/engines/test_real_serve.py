@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from loadgen.engines.launch import ports
-from loadgen.engines.launch.blocking_http import request
+from loadgen.util.http_client import request
 from tests.helpers.command_line import loadgen, start
 from tests.helpers.real_llamacpp import gguf, real
 

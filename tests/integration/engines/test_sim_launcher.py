@@ -13,9 +13,7 @@ from loadgen import __version__
 from loadgen.engines import Launch, Launcher, Place
 from loadgen.engines.kinds import vllm
 from loadgen.engines.kinds.simulator import engine
-from loadgen.engines.sim.command_line import parser
-from loadgen.engines.sim.flags import given
-from loadgen.engines.sim.settings import SimSettings
+from loadgen.engines.sim.settings import SimSettings, given, parser
 from loadgen.errors import BadInput
 from tests.helpers.fake_engine import gone
 from tests.helpers.raw_client import FAST

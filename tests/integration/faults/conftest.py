@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import pytest
 import uvloop
 
-from loadgen.util import kept_child
+from loadgen.util import child_process
 
 SO_TIMESTAMPING, RX_SOFTWARE, SOFTWARE = 37, 1 << 3, 1 << 4  # from <linux/net_tstamp.h>
 SWITCHED_ON_S = 0.05
@@ -36,7 +36,7 @@ async def nothing_is_left() -> AsyncIterator[None]:
     before = descriptors()
     yield
     await asyncio.sleep(0)
-    kept_child.end_all()  # that a program keeps for its next run
+    child_process.end_kept()  # that a program keeps for its next run
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
     assert descriptors() - before == Counter()
 

@@ -6,8 +6,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.testing.faulty import Faulty
 from loadgen.util.redaction import MARK
 from loadgen.workload.endpoints.api import Api
-from loadgen.workload.endpoints.messages import MESSAGES
-from loadgen.workload.endpoints.responses import RESPONSES
+from loadgen.workload.endpoints.generation import MESSAGES, RESPONSES
 from tests.helpers.fault_requests import TOKENS, Sender
 
 APIS = {"responses": (RESPONSES, "max_output_tokens"), "messages": (MESSAGES, "max_tokens")}

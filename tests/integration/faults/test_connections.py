@@ -16,9 +16,9 @@ from loadgen.client.transport import REFUSED_PAUSE_S
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.core.stamped_connection import Connection
+from loadgen.engines.sim.http1 import Request
 from loadgen.testing.faulty import Faulty, serving
 from loadgen.testing.process import started
-from loadgen.testing.request import Request
 from loadgen.util import machine
 from loadgen.util.clock import now_ns
 from tests.helpers.fault_requests import NEIGHBOURS, S, Sender, assert_good, neighbours, until

@@ -159,7 +159,7 @@ async def test_silence_and_endlessness_end_with_the_limit_that_they_passed(
 async def test_a_stream_that_falls_silent_is_told_of_while_it_lasts(
     faulty: Faulty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loadgen.client.limit_watch.SILENCE_NS", S // 10)
+    monkeypatch.setattr("loadgen.client.timeouts.SILENCE_NS", S // 10)
     monkeypatch.setattr("loadgen.client.timeouts.SILENCE_NS", S // 10)
     async with Sender(faulty.url) as sender:
         await sender.one()

@@ -14,7 +14,7 @@ from loadgen.metrics.progress import Progress
 from loadgen.metrics.recorder import Recorder
 from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.worker_main import work
-from loadgen.testing.faults.shares import Shares
+from loadgen.testing.faults.fault import Shares
 from loadgen.testing.faulty import Faulty, serving
 from loadgen.util import machine
 from loadgen.util.child_process import PipeWriter

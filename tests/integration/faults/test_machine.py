@@ -16,7 +16,7 @@ from loadgen.client import idle_connections
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.runner.loop_runner import LoopRunner
-from loadgen.runner.prepare_main import PrepareOrder, prepare
+from loadgen.runner.preparer import PrepareOrder, prepare
 from loadgen.testing.faulty import Faulty
 from loadgen.util import machine
 from loadgen.util.clock import NS_PER_S

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from loadgen.client import capture_file
+from loadgen.client import capture
 from loadgen.core.outcome import Outcome
+from loadgen.engines.sim.http1 import Request
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.runner.job import Job
 from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.server import request_targets
 from loadgen.testing.faulty import HEADER, Faulty, serving
-from loadgen.testing.request import Request
 from tests.helpers.fault_runs import carried_out, job, recorded, run
 from tests.helpers.scripted_server import GOOD, chatting
 from tests.helpers.scripted_server import serving as scripted
@@ -126,7 +126,7 @@ async def test_a_capture_tells_who_gave_each_response_and_hides_the_secrets_of_a
         users = ("first:hunter2hunter2", "second:swordfish1234")
         urls = tuple(url.replace("://", f"://{user}@") for url, user in zip((one, other), users, strict=True))
         await run(shared(urls, tmp_path, 4, capture=str(path)))
-    assert [response.target for response in capture_file.load(str(path)).responses] == [0, 1, 0, 1]
+    assert [response.target for response in capture.load(str(path)).responses] == [0, 1, 0, 1]
     text = path.read_text()
     assert text.count("X-Seen: Basic *****") == 4
 

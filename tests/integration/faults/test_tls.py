@@ -16,10 +16,11 @@ import loadgen
 from loadgen.client.timeouts import Timeouts
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
+from loadgen.engines.sim.connection import NO_LINGER
+from loadgen.engines.sim.http1 import chunk
 from loadgen.metrics.records.file import RecordFile
 from loadgen.testing.faulty import serving
-from loadgen.testing.replies import STREAM, chunk, delta
-from loadgen.testing.server_connection import NO_LINGER
+from loadgen.testing.replies import STREAM, delta
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.fault_requests import TOKENS, S, Sender, assert_good, until
 from tests.helpers.timed_server import timed_server

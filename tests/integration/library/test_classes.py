@@ -7,8 +7,8 @@ import orjson
 import pytest
 
 import loadgen
+from loadgen.engines.sim.http1 import Request
 from loadgen.metrics.records.file import RecordFile
-from loadgen.testing.request import Request
 from tests.helpers.repeated import Repeated
 from tests.helpers.response_bytes import answer, streamed
 from tests.helpers.scripted_server import chatting, serving

@@ -1,8 +1,8 @@
 """--continuous-usage: usage with every event where the server supports it."""
 
 import loadgen
-from loadgen.testing.replies import DONE, error_body, event, streamed, usage, whole
-from loadgen.testing.request import Request
+from loadgen.engines.sim.http1 import Request, error_body, whole
+from loadgen.testing.replies import DONE, event, streamed, usage
 from tests.helpers.repeated import Repeated
 from tests.helpers.scripted_server import chatting, serving
 

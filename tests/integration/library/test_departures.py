@@ -8,7 +8,7 @@ import loadgen
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.records.file import RecordFile
-from loadgen.workload.departures import Departures
+from loadgen.workload.draws import Departures
 
 SMALL = loadgen.RunSettings(request_rate=100, num_prompts=60, random_input_len=8, random_output_len=40)
 

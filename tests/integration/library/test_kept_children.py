@@ -12,10 +12,10 @@ import pytest
 
 import loadgen
 from loadgen.testing.faulty import Faulty
-from loadgen.util import kept_child
+from loadgen.util import child_process
 from tests.helpers.command_line import TOKENIZER, environment
 
-MODULE = "loadgen.runner.prepare_main"
+MODULE = "loadgen.runner.preparer"
 SETTINGS = loadgen.RunSettings(
     backend="openai-chat",
     tokenizer=TOKENIZER,
@@ -28,18 +28,18 @@ LEFT_S = 20.0
 PROGRAM = """
 import os, sys, time
 import loadgen
-from loadgen.util import kept_child
+from loadgen.util import child_process
 
 settings = loadgen.RunSettings(
     engine="sim", request_rate=1000, num_prompts=5, random_input_len=8, random_output_len=2
 )
 loadgen.run_sync(settings)
-print(*(process.pid for process, _ in kept_child._kept.values()), flush=True)
+print(*(process.pid for process, _ in child_process._kept.values()), flush=True)
 """
 
 
 def kept_pid() -> int | None:
-    kept = kept_child._kept.get(MODULE)
+    kept = child_process._kept.get(MODULE)
     return None if kept is None else kept[0].pid
 
 
@@ -74,14 +74,14 @@ async def test_another_folder_or_environment_gets_a_new_process(
 async def test_process_that_died_meanwhile_is_replaced(faulty: Faulty) -> None:
     settings = SETTINGS.replace(base_url=faulty.url)
     await loadgen.run(settings)
-    kept, _ = kept_child._kept[MODULE]
+    kept, _ = child_process._kept[MODULE]
     kept.kill()
     kept.wait()
     assert (await loadgen.run(settings)).numbers.completed == 5
 
 
 async def test_refused_run_leaves_no_process(faulty: Faulty) -> None:
-    kept_child.end_all()
+    child_process.end_kept()
     with pytest.raises(loadgen.BadInput, match=r"^tokenizer: "):
         await loadgen.run(SETTINGS.replace(base_url=faulty.url, tokenizer="./none"))
     assert kept_pid() is None

@@ -10,8 +10,7 @@ from loadgen.client import connection_budget
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.metrics.progress import Progress
-from loadgen.runner.prepare import Preparer
-from loadgen.runner.prepare_main import PrepareOrder
+from loadgen.runner.preparer import PrepareOrder, Preparer
 from loadgen.runner.run import run
 from loadgen.runner.server import Server
 from loadgen.workload import request_store

@@ -3,8 +3,8 @@
 import pytest
 
 import loadgen
-from loadgen.testing.replies import models, whole
-from loadgen.testing.request import Request
+from loadgen.engines.sim.http1 import Request, whole
+from loadgen.testing.replies import models
 from tests.helpers.response_bytes import answer, streamed
 from tests.helpers.scripted_server import chatting, serving
 

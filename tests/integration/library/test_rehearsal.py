@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import loadgen
+from loadgen.engines.sim.http1 import Request
 from loadgen.errors import BadInput
 from loadgen.runner.run import run
-from loadgen.testing.request import Request
 from loadgen.workload.prompt import Prompt
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.response_bytes import DONE, answer, delta, streamed, usage

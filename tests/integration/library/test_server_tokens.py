@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 import loadgen
+from loadgen.engines.sim.http1 import Request, whole
 from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
-from loadgen.testing.replies import DONE, delta, streamed, usage, whole
-from loadgen.testing.request import Request
+from loadgen.testing.replies import DONE, delta, streamed, usage
 from loadgen.workload.chat_template.template_tokens import ask_server
 from loadgen.workload.target import Target
 from tests.helpers import chat_templates

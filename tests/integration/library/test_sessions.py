@@ -10,9 +10,9 @@ import orjson
 
 import loadgen
 from loadgen.core.outcome import Outcome
+from loadgen.engines.sim.http1 import Request
 from loadgen.metrics.records.file import RecordFile
 from loadgen.testing.process import Process
-from loadgen.testing.request import Request
 from loadgen.testing.truth import Truth
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.recorded_agents import AGENT, call, weka

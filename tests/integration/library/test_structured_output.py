@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import loadgen
-from loadgen.testing.request import Request
+from loadgen.engines.sim.http1 import Request
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.command_line import loadgen as command
 from tests.helpers.response_bytes import answer, streamed

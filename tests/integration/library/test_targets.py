@@ -7,7 +7,7 @@ import pytest
 
 import loadgen
 from loadgen.metrics.records.file import RecordFile
-from loadgen.testing.faults.shares import Shares
+from loadgen.testing.faults.fault import Shares
 from loadgen.testing.faulty import serving
 from tests.helpers.repeated import Repeated
 

@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from loadgen.client import capture_file
-from loadgen.client.capture_file import End
+from loadgen.client import capture
+from loadgen.client.capture import End
 from loadgen.core.outcome import Outcome
 from loadgen.runner.loop_runner import LoopRunner
 from tests.helpers import saved_json
@@ -39,7 +39,7 @@ async def test_an_interrupted_run_keeps_what_it_has_measured(tmp_path: Path) -> 
     assert found.snapshot.outcomes == {"cancelled": 15, "ok": 5}
     assert found.snapshot.histograms["ttft_due"].count == 5
     assert [record.outcome for record in recorded(tmp_path / "records")].count(Outcome.OK) == 5
-    ends = [response.end for response in capture_file.load(options["capture"]).responses]
+    ends = [response.end for response in capture.load(options["capture"]).responses]
     assert ends == [End.RESPONSE] * 5 + [End.CLIENT] * 3
     data = result(found.snapshot)
     assert (data["completed"], data["loadgen"]["partial"]) == (5, "interrupted")

@@ -24,7 +24,7 @@ CALLS = {
     "marshal.loads": set(),
     "pickle.load": set(),
     "pickle.loads": {"util.child_process"},
-    "child_process.decode": {"runner.metrics_scraper_main", "runner.prepare_main", "runner.worker_main"},
+    "child_process.decode": {"runner.metrics_scraper_main", "runner.preparer", "runner.worker_main"},
 }
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
-from loadgen.cli import credentials, run_settings
-from loadgen.client import capture_file
+from loadgen.cli import run_settings
+from loadgen.client import capture
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.redaction import MARK, Redaction
@@ -77,7 +77,7 @@ async def test_echoed_credentials_are_in_no_file_and_no_output(tmp_path: Path, k
     assert any(name.endswith(".json") for name in said)
     assert "records.jsonl" in said
     del said[key_file.name]
-    captured = capture_file.load(str(tmp_path / "all.jsonl")).responses
+    captured = capture.load(str(tmp_path / "all.jsonl")).responses
     said["captured"] = b"".join(data for response in captured for _, data in response.reads)
     for name, content in said.items():
         for secret in (KEY, KEY[: len(KEY) // 2], "9f8e7d6c"):
@@ -87,7 +87,7 @@ async def test_echoed_credentials_are_in_no_file_and_no_output(tmp_path: Path, k
         assert not UNSAFE.search(stream.decode()), stream.decode()
 
 
-async def test_child_processes_have_no_credentials_in_args_or_env(tmp_path: Path) -> None:
+async def test_no_process_has_credentials_in_args_or_env(tmp_path: Path) -> None:
     asked = asyncio.Event()
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -100,10 +100,11 @@ async def test_child_processes_have_no_credentials_in_args_or_env(tmp_path: Path
 
     async with run_against(silent, tmp_path, "--duration", "60", "--rate", "5", OPENAI_API_KEY=KEY) as run:
         await asyncio.wait_for(asked.wait(), 60)
-        children = psutil.Process(run.pid).children(recursive=True)
+        command = psutil.Process(run.pid)
+        children = command.children(recursive=True)
         assert children
-        for child in children:
-            assert KEY not in f"{child.cmdline()} {child.environ()}"
+        for process in (command, *children):
+            assert KEY not in f"{process.cmdline()} {process.environ()}"
         # Prompts may be confidential: nobody else may read them, and they do not outlive the run.
         (folder,) = (tmp_path / "tmp").glob("loadgen-*")
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -145,7 +146,7 @@ async def test_a_key_on_the_command_line_is_pointed_out(tmp_path: Path) -> None:
 def test_each_flag_that_shows_a_secret_is_pointed_out(
     given: dict[str, Any], flag: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    credentials.warn_of_visible(given)
+    run_settings.warn_of_visible(given)
     (warning,) = caplog.messages
     assert warning.startswith(flag)
     assert KEY not in warning
@@ -162,7 +163,7 @@ def test_each_flag_that_shows_a_secret_is_pointed_out(
     ],
 )
 def test_flags_without_a_secret_are_not_pointed_out(given: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
-    credentials.warn_of_visible(given)
+    run_settings.warn_of_visible(given)
     assert caplog.messages == []
 
 

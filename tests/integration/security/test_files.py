@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util.files import write_atomic
 
 
 def test_a_link_where_the_new_file_is_made_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

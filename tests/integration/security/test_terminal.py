@@ -18,7 +18,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.errors import BadInput
 from loadgen.metrics.progress import Progress
 from loadgen.report import to_json
-from loadgen.report.file_names import result_path
+from loadgen.report.files import result_path
 from loadgen.report.result import RunResult
 from loadgen.util.terminal_text import printable, printable_lines
 from tests.helpers.hostile_server import ESCAPES, UNSAFE

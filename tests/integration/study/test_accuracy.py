@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from loadgen.config.settings import RunSettings
+from loadgen.engines.sim.http1 import Request, whole
 from loadgen.lab.study.execute import accuracy
 from loadgen.lab.study.execute.accuracy import TOGETHER, answers
 from loadgen.lab.study.execute.trial import Answers
 from loadgen.lab.study.spec.questions import Question, sha256
-from loadgen.testing.replies import whole
-from loadgen.testing.request import Request
 from tests.helpers.scripted_server import Script, chatting, read_request, serving
 
 SUMS = [Question(f"{n} + {n}?", (str(2 * n),)) for n in range(1, 21)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loadgen.testing.pace import Pace
+from loadgen.testing.metronome import Pace
 from loadgen.testing.process import Process, started
 from loadgen.testing.truth import Truth
 from tests.helpers.raw_client import Client, Reply, raw

@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from loadgen.client.population import Population
+from loadgen.client.sessions import Population
 from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record
 from loadgen.metrics.snapshot import Snapshot

@@ -23,7 +23,7 @@ from loadgen.engines.sim.tokenizer import TOKENIZER
 from loadgen.metrics.parted_recorder import recorder_for
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.run_data import Measurement
-from loadgen.runner.prepare_main import PrepareOrder, prepare
+from loadgen.runner.preparer import PrepareOrder, prepare
 from loadgen.runner.run_result import Result, conclude
 from loadgen.testing import virtual
 from loadgen.testing.memory import Memory

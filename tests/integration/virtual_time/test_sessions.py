@@ -11,15 +11,16 @@ import orjson
 import pytest
 
 from loadgen.client.load_loop import Load
-from loadgen.client.open_sessions import OpenSessions
+from loadgen.client.sessions import OpenSessions
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import OUR_FAULTS, Outcome
+from loadgen.engines.sim.http1 import LAST_CHUNK, chunk
 from loadgen.metrics.failures import Failures
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.testing import virtual
 from loadgen.testing.memory import Reply, Server
 from loadgen.testing.memory_servers import answered, planned
-from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk, delta
+from loadgen.testing.replies import STREAM, delta
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.due_times import DRAWN, FOLLOWS

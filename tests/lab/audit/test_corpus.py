@@ -39,6 +39,7 @@ def test_what_only_looks_like_a_mistake_is_left_alone(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", EXPECTED)
+@pytest.mark.slow
 def test_a_page_that_is_damaged_is_read_as_far_as_it_goes(page: str, tmp_path: Path) -> None:
     text = (PAGES / f"{page}.md").read_text()
     damaged = {

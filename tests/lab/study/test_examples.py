@@ -43,9 +43,9 @@ def normal(command: str, page: str) -> Normal:
     meant = {misprint.printed: misprint.meant for misprint in MISPRINTS.get(page, ())}
     spelled = {command: engine for _, command, engine, _ in COMMANDS}
     engine = spelled.get(command, MINDIE)
-    from loadgen.engines.kinds import mindie_flags
+    from loadgen.engines.kinds import mindie_config
 
-    syntax = mindie_flags.FLAG_SYNTAX if engine is MINDIE else engine.table.flag_syntax  # type: ignore[attr-defined]
+    syntax = mindie_config.FLAG_SYNTAX if engine is MINDIE else engine.table.flag_syntax  # type: ignore[attr-defined]
     words = meant.get(command, command).split() + (UNPRINTED.split() if engine is MINDIE else [])
     folders = FOLDERS if page == "qwen3-30b-a3b" else {}
     found: Normal = syntax.normalize([folders.get(word, word) for word in words])

@@ -5,7 +5,7 @@ import pytest
 from loadgen.errors import BadInput
 from loadgen.lab.study.execute.hardware import NPU_SMI, NVML, Accelerators, is_named
 from loadgen.lab.study.spec.study import Hardware
-from loadgen.util import npus
+from loadgen.util import accelerators
 from tests.helpers import fake_nvml
 
 H100 = "NVIDIA H100 SXM 80GB"
@@ -80,10 +80,10 @@ class TestFound:
 
     def test_by_npu_smi(self, monkeypatch: pytest.MonkeyPatch) -> None:
         fake_nvml.install(monkeypatch, None)
-        monkeypatch.setattr(npus, "names", lambda: ["910B3"])
+        monkeypatch.setattr(accelerators, "npu_names", lambda: ["910B3"])
         assert Accelerators.found() == Accelerators(NPU_SMI, ("910B3",))
 
     def test_by_no_tool(self, monkeypatch: pytest.MonkeyPatch) -> None:
         fake_nvml.install(monkeypatch, fake_nvml.Fake(driver=False))
-        monkeypatch.setattr(npus, "names", lambda: None)
+        monkeypatch.setattr(accelerators, "npu_names", lambda: None)
         assert Accelerators.found() == Accelerators(None, ())

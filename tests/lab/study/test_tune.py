@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from loadgen.cli.main import dispatch
-from loadgen.engines.launch.startup_history import StartupHistory
+from loadgen.engines.launch.server_registry import StartupHistory
 from loadgen.lab.study.plan.plan_text import as_json, as_text
 from tests.helpers.command_line import environment
 from tests.helpers.study_files import as_yaml, planned

@@ -6,7 +6,7 @@ import pytest
 
 from bench.accuracy.judging import claims
 from bench.accuracy.measuring import compared
-from loadgen.checks.client_error import allowed_ms
+from loadgen.checks.distortion import allowed_ms
 from loadgen.testing.process import Process
 
 TPOT_SHARE = 0.002

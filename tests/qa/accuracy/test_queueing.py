@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bench.accuracy.measuring import Finding, Int64s, Watch, best_of, compared, ms
-from loadgen.testing.pace import Pace
+from loadgen.testing.metronome import Pace
 from loadgen.testing.process import Process
 
 TOLERANCE_NS, SHARE = 500_000, 0.99

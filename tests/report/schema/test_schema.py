@@ -21,7 +21,7 @@ from loadgen.metrics.server.telemetry import Gpu, Telemetry
 from loadgen.report.result import RunResult
 from loadgen.report.result.schema import text
 from loadgen.runner.run_result import from_records
-from loadgen.util.gpus import QUANTITIES
+from loadgen.util.accelerators import QUANTITIES
 from tests.helpers import run_facts, saved_json
 from tests.helpers.result_schema import SCHEMA, problems
 from tests.helpers.run_facts import START, failed, steady, unsent

@@ -14,7 +14,7 @@ import loadgen
 from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.records.shards import further_shards
-from loadgen.runner.cluster import driver
+from loadgen.runner import cluster_driver
 from tests.helpers.command_line import SHORT, TOKENIZER, ended, hear, served, start
 from tests.helpers.command_line import loadgen as command
 from tests.helpers.run_facts import in_order
@@ -113,7 +113,7 @@ def test_too_few_nodes_are_refused_with_those_that_are_there(cluster: Cluster) -
 async def test_a_node_with_another_version_is_refused_by_its_name(
     cluster: Cluster, settings: loadgen.RunSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver.importlib.metadata, "version", lambda name: "99.0")
+    monkeypatch.setattr(cluster_driver.importlib.metadata, "version", lambda name: "99.0")
     with pytest.raises(BadInput, match=rf"node {HEAD} has loadgen [\d.]+, and here is 99.0"):
         await loadgen.run(settings.replace(ray=cluster.address))
 

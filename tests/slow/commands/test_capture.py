@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from loadgen.client import capture_file
+from loadgen.client import capture
 from loadgen.testing.process import started
 from tests.helpers.command_line import SHORT, loadgen
 from tests.helpers.source import ROOT
@@ -15,7 +15,7 @@ def test_a_run_is_captured_and_measured_again_from_its_file(tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     assert "Captured 5 responses\n" in done.stdout
     assert "Saved: c.jsonl.gz\n" in done.stdout
-    kept = capture_file.load(str(tmp_path / "c.jsonl.gz"))
+    kept = capture.load(str(tmp_path / "c.jsonl.gz"))
     assert [response.index for response in kept.responses] == [0, 1, 2, 3, 4]
     with started("loadgen.testing.replay", str(tmp_path / "c.jsonl.gz")) as server:
         flags = ["--base-url", server.url, "--backend", "openai-chat", "--model", kept.model, "--tokenizer", TOKENIZER]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.cli.dataset import fetch
+from loadgen.cli.commands import dataset
 from loadgen.cli.main import dispatch
 from loadgen.config.settings import RunSettings
 from loadgen.workload import datasets
@@ -320,7 +320,7 @@ def test_an_interrupted_fetch_says_how_to_go_on(
 
 
 def test_progress_of_a_fetch_counts_only_what_came_by_this_call() -> None:
-    coming = fetch._Download(quiet=True)
+    coming = dataset._Download(quiet=True)
     coming.show(400_000_000, 673_000_000)
     coming.show(410_000_000, 673_000_000)
     assert coming._text_of(410_000_000, 2.0) == "fetching: 410.0 of 673.0 MB, 5.0 MB/s, 0:53 left"

@@ -98,7 +98,6 @@ def test_what_is_not_there_is_one_line(words: list[str], folder: Path) -> None:
         (["dataset", "--dataset-rule", "guidellm-0.5"], "--dataset-rule", "faker"),
         (["dataset", "--tokenizer", "model.gguf"], "--tokenizer", "gguf"),
         (["run", *OFFLINE, "--tokenizer", TOKENIZER, "--ray", "auto"], "--ray", "ray"),
-        (["completion", "bash"], "bash", "argcomplete"),
         (["run", "--engine", "llamacpp", "--model", "./model.gguf"], "--model", "gguf"),
     ],
 )

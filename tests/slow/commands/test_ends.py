@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from loadgen.engines.launch import startup_history
+from loadgen.engines.launch import server_registry
 from tests.helpers.command_line import (
     LOADGEN,
     SHORT,
@@ -49,7 +49,7 @@ def running(url: str, *flags: str, cwd: Path | None = None) -> Iterator["subproc
 
 
 def journals(state: Path) -> list[Path]:
-    return [path for path in state.glob("*") if path.name != startup_history.FILE] if state.exists() else []
+    return [path for path in state.glob("*") if path.name != server_registry.FILE] if state.exists() else []
 
 
 # -- interrupted

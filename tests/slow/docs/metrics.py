@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from loadgen.core.http1 import Response
 from loadgen.core.record import Record
+from loadgen.engines.sim.http1 import LAST_CHUNK, chunk
 from loadgen.metrics.recorder import Recorder
-from loadgen.testing.replies import LAST_CHUNK, chunk, delta, event, usage
 from loadgen.testing.replies import STREAM as HEADERS
+from loadgen.testing.replies import delta, event, usage
 from loadgen.util.number_format import to_ms
 from tests.helpers.documents import between, table
 from tests.helpers.run_facts import START, at, planned

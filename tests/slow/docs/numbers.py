@@ -3,7 +3,7 @@
 import re
 from textwrap import fill
 
-from loadgen.report.run_page.glossary import ABOUT, DUE, SENT
+from loadgen.report.sections.glossary import ABOUT, DUE, SENT
 from tests.helpers.documents import between
 from tests.helpers.source import ROOT
 

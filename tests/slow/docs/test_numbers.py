@@ -1,8 +1,8 @@
 """docs/numbers.md defines each printed number once, as the page of a run does."""
 
 from loadgen.metrics.snapshot import LATENCIES
-from loadgen.report import latency_table
-from loadgen.report.run_page.glossary import ABOUT, term
+from loadgen.report.sections import latencies
+from loadgen.report.sections.glossary import ABOUT, term
 from tests.helpers.documents import found_between
 from tests.slow.docs.numbers import BEGIN, DOCUMENT, END, GROUPS, definitions
 
@@ -13,7 +13,7 @@ def test_the_definitions_are_those_of_the_page_of_a_run() -> None:
 
 def test_every_row_of_the_report_is_defined_under_its_name() -> None:
     defined = [one for group in GROUPS.values() for one in group]
-    for metric, title in (latency_table.TITLES | latency_table.WAITS).items():
+    for metric, title in (latencies.TITLES | latencies.WAITS).items():
         assert (title, ABOUT[metric]) in defined
 
 

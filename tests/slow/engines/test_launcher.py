@@ -16,7 +16,7 @@ from loadgen.engines.launch import ports
 from loadgen.engines.launch.launcher import MAX_FAILED_LOGS
 from loadgen.engines.launch.supervisor_main import FIRST_LOG_BYTES, MAX_LOG_BYTES
 from loadgen.errors import BadInput, EngineError
-from loadgen.util import private_files
+from loadgen.util import files
 from tests.helpers.fake_engine import Fake, a_stranger_who_is_faster, gone, is_answered, wait_until
 
 MODEL = "some/model"
@@ -26,7 +26,7 @@ MODEL = "some/model"
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The state folder, of each test alone."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    return private_files.state_folder() / "engines"
+    return files.state_folder() / "engines"
 
 
 def failure(*raw: str, timeout_s: float = 30.0, listens: bool = False) -> EngineFailed:
@@ -40,7 +40,7 @@ def failure(*raw: str, timeout_s: float = 30.0, listens: bool = False) -> Engine
         server.ready(timeout_s)
     assert gone(pid)
     assert ports.is_free("127.0.0.1", port)
-    assert not list((private_files.state_folder() / "engines").glob("*.json"))
+    assert not list((files.state_folder() / "engines").glob("*.json"))
     assert failed.value.log.exists()
     assert str(failed.value.log) in str(failed.value)
     return failed.value
@@ -219,7 +219,7 @@ def test_an_unknown_flag_is_a_bad_flag() -> None:
         (["--never-listen"], "refused"),
         (["--health", "503"], "/health answers 503"),
         (["--no-token"], "a completion has no token"),
-        (["--hang"], "no answer in"),
+        (["--hang"], "no response in"),
     ],
 )
 def test_server_without_a_token_in_time_is_stopped(
@@ -349,7 +349,7 @@ def test_healthy_server_without_a_token_hangs() -> None:
         trouble = server.trouble(0.5, token=True)
     assert trouble is not None
     assert trouble.crash.kind == "hang"
-    assert "no answer in 0.5 s" in trouble.crash.cause
+    assert "no response in 0.5 s" in trouble.crash.cause
 
 
 def test_a_flush_is_tried_again_while_requests_run() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from loadgen.engines.kinds import sglang, transformers_serve, trtllm, vllm
-from loadgen.engines.kinds.command_engine import CommandEngine
+from loadgen.engines.kinds.engine import CommandEngine
 from loadgen.engines.kinds.flag_syntax import is_flag
 from loadgen.errors import BadInput
 from tests.engines.test_commands_of_engines import SGLANG, TRANSFORMERS, TRTLLM, VLLM

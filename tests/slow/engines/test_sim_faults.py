@@ -9,11 +9,11 @@ import pytest
 
 from loadgen.engines import EngineFailed, Launcher, Server
 from loadgen.engines.kinds.simulator import engine
-from loadgen.engines.launch.blocking_http import request
 from loadgen.engines.launch.crash_cause import DETERMINISTIC
-from loadgen.engines.sim.faults import CRASHES, Faults
+from loadgen.engines.sim.settings import CRASHES, Faults
 from loadgen.errors import BadInput, Unreachable
 from loadgen.testing.stream import Stream
+from loadgen.util.http_client import request
 from tests.helpers.fake_engine import gone, is_answered, wait_until
 from tests.helpers.sim_server import words
 
@@ -113,7 +113,7 @@ def test_after_so_many_requests_it_hangs_and_is_healthy() -> None:
         trouble = server.trouble(0.5, token=True)
     assert trouble is not None
     assert trouble.crash.kind == "hang"
-    assert "no answer in" in trouble.crash.cause
+    assert "no response in" in trouble.crash.cause
 
 
 def test_stream_gets_no_token_after_the_hang() -> None:
@@ -144,7 +144,7 @@ def test_after_so_many_requests_it_answers_503_for_ever() -> None:
         ({"startup_s": LONG_S}, "refused"),
         ({"startup_s": LONG_S, "early_health": True}, "a completion answers 503"),
         ({"fault": "unavailable"}, "/health answers 503"),
-        ({"fault": "hang"}, "no answer in"),
+        ({"fault": "hang"}, "no response in"),
     ],
 )
 def test_a_server_that_never_becomes_ready_is_given_up(flags: dict[str, object], said: str) -> None:

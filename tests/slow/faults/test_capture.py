@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from loadgen.client import capture_file
-from loadgen.client.capture_file import CapturedResponse, End
+from loadgen.client import capture
+from loadgen.client.capture import CapturedResponse, End
+from loadgen.engines.sim.connection import NO_LINGER
 from loadgen.testing.process import Process
-from loadgen.testing.server_connection import NO_LINGER
 from tests.helpers.fault_runs import job, recorded, run
 from tests.helpers.response_bytes import HEAD, answer, chunked, delta, event, streamed, usage
 from tests.helpers.scripted_server import GOOD, answering, read_request, serving
@@ -23,7 +23,7 @@ PAUSE_S = 0.05
 async def captured(url: str, tmp_path: Path, count: int = 1, **settings: Any) -> tuple[CapturedResponse, ...]:
     path = str(tmp_path / "c.jsonl")
     found = (await run(job(url, tmp_path, count, capture=path, **settings))).trailer.workers[0].client.capture
-    responses = capture_file.load(path).responses
+    responses = capture.load(path).responses
     assert found == {"responses": len(responses), "left_out": 0, "error": None}
     return responses
 

@@ -9,8 +9,9 @@ import psutil
 import pytest
 
 import loadgen
+from loadgen.engines.sim.http1 import whole
 from loadgen.runner.run_result import Result
-from loadgen.testing.replies import DONE, delta, models, streamed, usage, whole
+from loadgen.testing.replies import DONE, delta, models, streamed, usage
 from tests.helpers.repeated import Repeated
 from tests.helpers.scripted_server import read_request, serving
 

@@ -14,12 +14,11 @@ import psutil
 import pytest
 
 import loadgen
+from loadgen.engines.sim.http1 import Request, whole
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.records.shards import further_shards, join_shards, shard_path
 from loadgen.runner import run
 from loadgen.runner.workers import open_workers
-from loadgen.testing.replies import whole
-from loadgen.testing.request import Request
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.response_bytes import answer, streamed, usage
 from tests.helpers.scripted_server import chatting, serving

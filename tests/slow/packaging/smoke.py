@@ -13,15 +13,18 @@ from collections.abc import Iterator
 from importlib import resources
 
 COMPILED = (
+    "core.event_flags",
     "core.histogram",
     "core.record",
     "core.record_json",
     "core.dialect_scan",
     "core.sse",
     "core.http1",
+    "core.kernel_clock",
     "core.read_loop",
     "core.stamped_connection",
     "core.accumulator",
+    "engines.sim.outlet",
     "engines.sim.emit",
     "engines.sim.planned",
     "workload.files.json_index",

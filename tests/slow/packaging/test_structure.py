@@ -1,11 +1,16 @@
 """Rules on the structure of the code beside those of import-linter and ruff in pyproject.toml."""
 
 import re
+import subprocess
+
+import pytest
 
 from tests.helpers.source import FOLDERS, ROOT
 
 MAX_LINES = 400
 MAX_TOP_MODULES = 6
+MAX_SUBJECT = 72  # characters, of a commit
+LAST_UNCHECKED = "df100115"  # older subjects stay as they are
 
 
 def test_the_top_of_the_package_holds_few_modules() -> None:
@@ -30,3 +35,13 @@ def test_documents_have_no_merge_markers() -> None:
     places = [ROOT.glob("*.md"), *((ROOT / name).rglob("*.md") for name in ("docs", "loadgen", "engines", "bench"))]
     for path in (path for place in places for path in place):
         assert not re.search(r"^(<{7}|>{7}) ", path.read_text(), re.MULTILINE), path
+
+
+def test_subjects_of_commits_are_short() -> None:
+    log = ["git", "log", "--format=%h %s", f"{LAST_UNCHECKED}..HEAD"]
+    commits = subprocess.run(log, cwd=ROOT, capture_output=True, text=True, check=False)
+    if commits.returncode:
+        pytest.skip(f"the history is not here: {commits.stderr.strip()}")
+    for line in commits.stdout.splitlines():
+        commit, _, subject = line.partition(" ")
+        assert len(subject) <= MAX_SUBJECT, f"{commit} has a subject of {len(subject)} characters: {subject}"

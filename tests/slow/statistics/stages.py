@@ -11,7 +11,7 @@ import numpy as np
 
 from loadgen.lab.study.plan.plan import NOISE_STARTS
 from loadgen.stats.group_sequential import Comparison, Decision, Plan, compare
-from loadgen.stats.two_way_layout import TwoWayLayout
+from loadgen.stats.layouts import TwoWayLayout
 from loadgen.stats.variance import Noise
 from tests.helpers.documents import between, table
 from tests.helpers.source import ROOT

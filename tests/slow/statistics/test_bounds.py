@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from loadgen.analysis.search.algorithm import Run, SearchRange, find_highest_level
-from loadgen.analysis.search.ratio_sample import RatioSample
+from loadgen.analysis.search.criteria import RatioSample
 from loadgen.util.arrays import Floats
 
 LEVELS = 200

@@ -16,7 +16,7 @@ from loadgen.lab.audit.page import Section
 from loadgen.lab.audit.rules.results import SUMMARY, misprint, misprints
 from loadgen.lab.audit.study import PublishedArm, PublishedStudy, kinds
 from loadgen.lab.audit.table import Change, Row
-from loadgen.stats import student_t
+from loadgen.stats import distributions
 from loadgen.stats.variance import Noise
 
 TOTAL = re.compile(r"(?i)\W*(?:total|overall|combined|cumulative|all)\b")
@@ -214,7 +214,7 @@ def noise(study: PublishedStudy) -> Findings:
         yield from _unknown(study)
         return
     kinds_of = "one treatment" if len(values) == 1 else f"{len(values)} treatments"
-    least = math.exp(student_t.two_sided_quantile(1 - CONFIDENCE, within.df) * within.sd * math.sqrt(2))
+    least = math.exp(distributions.student_two_sided_quantile(1 - CONFIDENCE, within.df) * within.sd * math.sqrt(2))
     for row, base, cell in study.pairs():
         before, after = (study.showing(part.get("total_per_s")) for part in (base, cell))
         if not before or not after or not any(arm.stage for arm in before + after):

@@ -6,7 +6,7 @@ from loadgen.lab.study.execute.trial import Answers, Trial, TrialRequest, first_
 from loadgen.lab.study.plan.plan import NOISE
 from loadgen.lab.study.spec.arm_spec import ArmSpec, baseline
 from loadgen.lab.study.spec.study import Study
-from loadgen.stats import mcnemar
+from loadgen.stats import hypothesis_tests
 from loadgen.util.number_format import percent
 
 # Knobs that only distribute and schedule the same work; any other change may change what is computed.
@@ -72,7 +72,7 @@ class AccuracyGate:
         if answers.trouble:
             return f"{answers.trouble}; {remedy}"
         right, count = sum(answers.right), len(answers.right)
-        few = right < mcnemar.min_significant_losses(self._chance)
+        few = right < hypothesis_tests.min_significant_losses(self._chance)
         return f"it answers {right} of {count} questions right, too few to detect a loss; {remedy}" if few else ""
 
     def judge(self, arm: ArmSpec, trials: Iterable[Trial]) -> tuple[bool, str]:
@@ -90,13 +90,13 @@ class AccuracyGate:
         return self._compare(answers, self._base_answers, self._accuracy.max_loss)
 
     def _compare(self, found: Answers, base: Answers, most: float) -> tuple[bool, str]:
-        count, knew, least = len(base.right), sum(base.right), mcnemar.min_significant_losses(self._chance)
+        count, knew, least = len(base.right), sum(base.right), hypothesis_tests.min_significant_losses(self._chance)
         if found.questions != base.questions:
             return True, "its questions differ from the baseline's"
         lost = sum(before and not now for before, now in zip(base.right, found.right, strict=True))
         won = sum(now and not before for before, now in zip(base.right, found.right, strict=True))
         counts = f"answers {sum(found.right)} of {count} questions right, the baseline {knew}"
-        loss, chance = (lost - won) / count, mcnemar.one_sided_p(lost, won)
+        loss, chance = (lost - won) / count, hypothesis_tests.mcnemar_one_sided_p(lost, won)
         if loss > most and chance <= self._chance:
             p_value = f"chance alone loses as much in {percent(chance, 1)} of cases"
             return True, f"{counts}: a loss of {percent(loss, 1)}, at most {percent(most, 1)} is allowed; {p_value}"

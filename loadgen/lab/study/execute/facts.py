@@ -16,10 +16,10 @@ from loadgen.lab.study.spec.stages import Joint
 from loadgen.lab.study.spec.strict_model import At, AtFault
 from loadgen.lab.study.spec.study import Study
 from loadgen.util import machine
-from loadgen.util.plugins import find
+from loadgen.util.packages import find
 from loadgen.version import __version__
 from loadgen.workload.datasets import rules
-from loadgen.workload.files import file_hash
+from loadgen.workload.files import cache
 
 logger = logging.getLogger("loadgen")
 
@@ -164,6 +164,6 @@ def _data(planner: Planner) -> dict[str, Any]:
             found[name] = {
                 "path": settings.dataset_path,
                 "bytes": path.stat().st_size,
-                "sha256": file_hash.sha256(path),
+                "sha256": cache.file_sha256(path),
             }
     return found

@@ -7,7 +7,7 @@ from typing import Self
 
 from loadgen.lab.study.spec.strict_model import AtFault
 from loadgen.lab.study.spec.study import Hardware
-from loadgen.util import gpus, npus
+from loadgen.util import accelerators
 
 NVML, NPU_SMI = "NVML", "npu-smi"
 # Words of a name that do not tell the model: memory, its kind, the form of the board, numbers of devices.
@@ -31,11 +31,11 @@ class Accelerators:
     @classmethod
     def found(cls) -> Self:
         """Return those of this machine."""
-        with gpus.Nvml.opened() as nvml:
+        with accelerators.Nvml.opened() as nvml:
             names = [str(gpu["name"]) for gpu in nvml.read()] if nvml else None
         if names:
             return cls(NVML, tuple(names))
-        chips = npus.names()
+        chips = accelerators.npu_names()
         if chips is not None:
             return cls(NPU_SMI, tuple(chips))
         return cls(None if names is None else NVML, ())

@@ -21,9 +21,8 @@ from loadgen.lab.study.plan.planner import Planner
 from loadgen.lab.study.spec.arm_spec import ArmSpec
 from loadgen.lab.study.spec.study import Study
 from loadgen.stats import group_sequential
-from loadgen.stats.disturbed_layout import DisturbedLayout
 from loadgen.stats.group_sequential import Comparison, Decision
-from loadgen.stats.two_way_layout import TwoWayLayout
+from loadgen.stats.layouts import DisturbedLayout, TwoWayLayout
 from loadgen.stats.variance import Noise
 from loadgen.util.number_format import percent
 

@@ -28,14 +28,14 @@ from loadgen.lab.study.spec import questions
 from loadgen.lab.study.spec.search_effort import Effort
 from loadgen.lab.study.spec.study import Study
 from loadgen.metrics.progress import Progress
-from loadgen.report.result.brief import RunBrief
 from loadgen.report.result.fields import to_json_values
+from loadgen.report.result.series import RunBrief
 from loadgen.runner import run
 from loadgen.runner.coordinator import open_participant
 from loadgen.runner.run_result import Result
 from loadgen.runner.start_engine import EngineSession, start_engines
-from loadgen.util.atomic_file import write_atomic
-from loadgen.util.plugins import find
+from loadgen.util.files import write_atomic
+from loadgen.util.packages import find
 
 CONFIGURATION = "configuration.json"  # as the server reported it
 RECORDS, RESULT = "records.jsonl", "result.json"

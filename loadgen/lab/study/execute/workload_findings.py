@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from loadgen.checks.client_error import MAX_SHARE
-from loadgen.report.result.limit import LimitResult
+from loadgen.checks.distortion import MAX_SHARE
+from loadgen.report.result.outcomes import LimitResult
 from loadgen.util.machine import MAX_STOLEN_SHARE
 from loadgen.util.number_format import percent
 

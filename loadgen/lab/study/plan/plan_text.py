@@ -10,7 +10,7 @@ from loadgen.lab.study.plan.estimate import Span
 from loadgen.lab.study.plan.plan import Plan, PlannedArm, Step
 from loadgen.lab.study.spec.objective import METRICS
 from loadgen.util.number_format import duration, duration_range, fixed, percent, value_range
-from loadgen.util.plugins import find
+from loadgen.util.packages import find
 from loadgen.util.redaction import redact_command, redact_variables
 from loadgen.util.terminal_text import printable
 

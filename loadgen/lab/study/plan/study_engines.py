@@ -12,7 +12,7 @@ from loadgen.engines import Engine, Launch, Probes
 from loadgen.errors import BadInput
 from loadgen.lab.study.spec.arm_spec import ArmSpec
 from loadgen.lab.study.spec.study import EngineBase, Study
-from loadgen.util.plugins import find
+from loadgen.util.packages import find
 
 FIRST_PORT = 8000  # in commands that are only shown; a start chooses free ports
 

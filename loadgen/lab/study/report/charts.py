@@ -13,9 +13,9 @@ from loadgen.errors import BadInput
 from loadgen.lab.study.execute.arm_result import ArmResult, WorkloadResult
 from loadgen.lab.study.execute.trial import WorkloadRun
 from loadgen.lab.study.report.report_model import ReportModel
-from loadgen.report.distribution import percentiles_by_nines
 from loadgen.report.html import Bars, Chart, Curve, Dots, Drawing, Linear, Names, Nines, Panel
 from loadgen.report.html.charts.chart import BarLook, Look
+from loadgen.report.result.latencies import percentiles_by_nines
 from loadgen.util.number_format import brief, percent, signed
 
 ROW, EDGE = 26, 14  # pixels of a row of names, and above and below all rows

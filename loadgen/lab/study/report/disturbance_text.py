@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from loadgen.lab.study.execute.findings import StepResult
 from loadgen.lab.study.plan.plan import NOISE
-from loadgen.stats.disturbed_layout import Adjustment
+from loadgen.stats.layouts import Adjustment
 from loadgen.util.number_format import plural
 
 # What was done about disturbed starts in the comparison of an arm with the reference.

@@ -13,7 +13,7 @@ from loadgen.lab.study.report.report_model import ReportModel
 from loadgen.lab.study.report.reproduce import script
 from loadgen.lab.study.spec.workloads import loads
 from loadgen.report import html
-from loadgen.util.atomic_file import write_atomic
+from loadgen.util.files import write_atomic
 
 CHARTS, SCRIPT = "charts", "reproduce.sh"
 

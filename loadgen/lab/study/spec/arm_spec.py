@@ -11,7 +11,7 @@ from typing import Any
 from loadgen.lab.study.spec.stages import BASELINE, Change
 from loadgen.lab.study.spec.strict_model import At
 from loadgen.lab.study.spec.study import EngineBase, Study
-from loadgen.util import gpus
+from loadgen.util import accelerators
 
 WIDTH = ("tensor_parallel", "pipeline_parallel")  # knobs that make room for the model, whatever the engine
 
@@ -52,7 +52,7 @@ class ArmSpec:
     @property
     def shares(self) -> list[tuple[str, ...]]:
         """The devices of each replica."""
-        return gpus.split_devices(self.devices, self.replicas)
+        return accelerators.split_devices(self.devices, self.replicas)
 
     @property
     def width(self) -> int:

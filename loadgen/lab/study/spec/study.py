@@ -12,7 +12,7 @@ from loadgen.lab.study.spec.objective import Objective
 from loadgen.lab.study.spec.quantities import Hours, Seconds, Share
 from loadgen.lab.study.spec.stages import BASELINE, INCUMBENT, AnyStage, Change, Interactions, Name, RawFlag, Text
 from loadgen.lab.study.spec.strict_model import AtFault, Strict, refused, suggestion
-from loadgen.util.plugins import find
+from loadgen.util.packages import find
 
 MAX_STAGES = 100
 

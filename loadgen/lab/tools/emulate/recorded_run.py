@@ -18,7 +18,7 @@ from loadgen.metrics.recorder import GIVEN_UP
 from loadgen.metrics.throughput import most_at_once
 from loadgen.util.arrays import Int64s
 from loadgen.workload import endpoints
-from loadgen.workload.endpoints.generate import GENERATE
+from loadgen.workload.endpoints.generation import GENERATE
 from loadgen.workload.target import is_chat
 
 Bools = NDArray[np.bool_]

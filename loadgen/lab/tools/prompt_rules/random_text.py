@@ -15,8 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from loadgen.config import range_ratio
-from loadgen.config.range_ratio import parse_ratios
+from loadgen.config.data import RANGE_RATIO, parse_ratios
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets import rules
@@ -219,8 +218,8 @@ class Guidellm05Random:
         Raises:
             BadInput: Faker is missing, a prefix or a range is given, or the tokenizer cannot be loaded.
         """
-        if any(range_ratio.parse_ratios(settings.random_range_ratio)):
-            raise BadInput(range_ratio.FLAG, f"{RULE} does not support ranges", "leave it out")
+        if any(parse_ratios(settings.random_range_ratio)):
+            raise BadInput(RANGE_RATIO, f"{RULE} does not support ranges", "leave it out")
         if settings.random_prefix_len:
             raise BadInput("--random-prefix-len", f"{RULE} does not support a prefix", "leave it out")
         _faker(0)

@@ -9,9 +9,15 @@ from typing import Any, ClassVar, Self
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.workload.datasets.conversation_lines import REMEDY, ConversationLines
 from loadgen.workload.datasets.sharegpt import ShareGPTDataset
-from loadgen.workload.datasets.sharegpt_file import ANSWERS, ASKS, ConversationsInOrder, sharegpt_path
+from loadgen.workload.datasets.sharegpt_file import (
+    ANSWERS,
+    ASKS,
+    LINES_REMEDY,
+    ConversationLines,
+    ConversationsInOrder,
+    sharegpt_path,
+)
 from loadgen.workload.files.mapped_file import dataset_path
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
@@ -45,7 +51,7 @@ class SGLangCustom(SGLangShareGPT):
         Raises:
             BadInput: The file or the tokenizer cannot be used.
         """
-        return cls(ConversationLines(dataset_path(settings, REMEDY)), tokenizer_of(settings), settings)
+        return cls(ConversationLines(dataset_path(settings, LINES_REMEDY)), tokenizer_of(settings), settings)
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:

@@ -42,7 +42,12 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Linear(Scale):
-    """From `low` to `high`, in equal steps."""
+    """From `low` to `high`, in equal steps.
+
+    Attributes:
+        unit: The unit of its values; empty if they have none.
+        low, high: The values at its ends.
+    """
 
     unit: str
     low: float
@@ -58,8 +63,8 @@ class Linear(Scale):
     @classmethod
     def around(cls, unit: str, values: Iterable[float]) -> Self:
         """From a tick below the lowest of the values to one above the highest, with room at both ends."""
-        found = list(values) or [0.0]
-        low, high = min(found), max(found)
+        numbers = list(values) or [0.0]
+        low, high = min(numbers), max(numbers)
         step = _step((high - low or abs(high) or 1.0) / 6)
         return cls(unit, step * math.floor(low / step - 0.5), step * math.ceil(high / step + 0.5))
 
@@ -77,7 +82,12 @@ class Linear(Scale):
 
 @dataclass(frozen=True, slots=True)
 class Log(Scale):
-    """From `low` to `high`, both above 0, each doubling as wide as any other."""
+    """From `low` to `high`, both above 0, each doubling as wide as any other.
+
+    Attributes:
+        unit: The unit of its values.
+        low, high: The values at its ends.
+    """
 
     unit: str
     low: float
@@ -86,8 +96,8 @@ class Log(Scale):
     @classmethod
     def over(cls, unit: str, values: Iterable[float | None]) -> Self:
         """From a tick at or below the lowest of the values to one at or above the highest."""
-        found = [max(value, LEAST) for value in values if value is not None] or [1.0]
-        low, high = _below(min(found)), _step(max(found))
+        numbers = [max(value, LEAST) for value in values if value is not None] or [1.0]
+        low, high = _below(min(numbers)), _step(max(numbers))
         return cls(unit, low, high if high > low else _step(1.5 * low))
 
     def share(self, value: float) -> float:
@@ -104,9 +114,14 @@ class Log(Scale):
 
 @dataclass(frozen=True, slots=True)
 class Nines(Scale):
-    """Percentiles as HdrHistogram plots them: as wide from 90 to 99 as from 99 to 99.9. Its values are decades."""
+    """Percentiles as HdrHistogram plots them: as wide from 90 to 99 as from 99 to 99.9. Its values are decades.
 
-    # Its unit is part of them. A percentile p stands at -log10(1 - p / 100): 0 at 0, 90 at 1, 99 at 2.
+    Its unit is part of them. A percentile p stands at -log10(1 - p / 100): 0 at 0, 90 at 1, 99 at 2.
+
+    Attributes:
+        high: The end of the axis, in decades.
+        unit: Always empty.
+    """
 
     high: float
     unit: str = ""
@@ -127,7 +142,12 @@ class Nines(Scale):
 
 @dataclass(frozen=True, slots=True)
 class Names(Scale):
-    """An axis of names: the first stands at 0 at the upper end, each further one lower by 1."""
+    """An axis of names: the first stands at 0 at the upper end, each further one lower by 1.
+
+    Attributes:
+        names: From above.
+        unit: Always empty.
+    """
 
     names: tuple[str, ...]
     unit: str = ""
@@ -147,9 +167,9 @@ class Names(Scale):
 
 def fitting_scale(unit: str, values: Iterable[float | None]) -> Scale:
     """An even axis from 0, or a logarithmic one where the values differ so much that the small ones would be lost."""
-    found = [value for value in values if value is not None]
-    apart = min(found, default=0.0) > 0 and max(found) > APART * min(found)
-    return Log.over(unit, found) if apart else Linear.over(unit, found)
+    numbers = [value for value in values if value is not None]
+    apart = min(numbers, default=0.0) > 0 and max(numbers) > APART * min(numbers)
+    return Log.over(unit, numbers) if apart else Linear.over(unit, numbers)
 
 
 def short(value: float) -> str:

@@ -3,15 +3,29 @@
 import base64
 import json
 import math
+import struct
+import zlib
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from loadgen.report.html.charts.chart import Band, Bars, Chart, Curve, Dots, Heat, Limit, Look, Mark, Panel, Scatter
-from loadgen.report.html.charts.png import png
+from loadgen.report.html.charts.chart import (
+    Band,
+    Bars,
+    Chart,
+    Curve,
+    Dots,
+    Heat,
+    Limit,
+    Look,
+    Mark,
+    Panel,
+    Scatter,
+    Whiskers,
+)
 from loadgen.report.html.charts.scale import Names, ToPixels, short
-from loadgen.report.html.charts.whiskers import Whiskers
 from loadgen.util.terminal_text import printable
 
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
 WIDTH, LEFT, RIGHT = 720, 52, 12
 # There is room for words of 19 px, so that they can be read where the page is narrow and the chart is small.
 ROW, BELOW, GAP = 21, 46, 12  # a line of words above a panel; ticks and label below all; between panels
@@ -42,8 +56,8 @@ def svg_file(chart: Chart, style: str) -> str:
         chart: What is drawn.
         style: Rules of CSS.
     """
-    own = f'<style>{style}</style><rect class="paper" width="100%" height="100%"/>'
-    drawn = "".join(_parts(chart, "chart", own))
+    paper = f'<style>{style}</style><rect class="paper" width="100%" height="100%"/>'
+    drawn = "".join(_parts(chart, "chart", paper))
     return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
 
 
@@ -89,12 +103,12 @@ def _parts(chart: Chart, key: str, style: str) -> Iterator[str]:
 
 
 def _tops(chart: Chart) -> list[int]:
-    found, below = list[int](), 0
+    tops, below = list[int](), 0
     for panel in chart.panels:
         top = below + ROW * _legend(panel)[1] + ABOVE
-        found.append(top)
+        tops.append(top)
         below = top + panel.height + GAP
-    return found
+    return tops
 
 
 def _left(chart: Chart) -> float:
@@ -207,13 +221,10 @@ def _points(scatter: Scatter, x: ToPixels, y: ToPixels) -> str:
     drawn, here = "", (0, 0)
     for at, value in zip(scatter.xs, scatter.ys, strict=True):
         place = round(10 * x(at)), round(10 * y(value))
-        drawn += _step(place[0] - here[0], place[1] - here[1]) + shape
+        across, down = place[0] - here[0], place[1] - here[1]
+        drawn += f"m{across}{'' if down < 0 else ' '}{down}{shape}"
         here = place[0] + then[0], place[1] + then[1]
     return f'<path class="{"crosses" if scatter.failed else "points"}" transform="scale(.1)" d="{drawn}"/>'
-
-
-def _step(across: int, down: int) -> str:
-    return f"m{across}{'' if down < 0 else ' '}{down}"
 
 
 def _cells(heat: Heat, x: ToPixels, y: ToPixels, key: str) -> Iterator[str]:
@@ -236,13 +247,13 @@ def _pixels(heat: Heat, y: ToPixels) -> list[bytes]:
     heights = [y(edge) for edge in heat.edges]  # falling
     rows = len(heat.edges) - 1
     count = min(2 * rows, MAX_ROWS)
-    found, row = list[bytes](), rows - 1
+    pixels, row = list[bytes](), rows - 1
     for number in range(count):
         middle = heights[-1] + (heights[0] - heights[-1]) * (number + 0.5) / count
         while row > 0 and heights[row] < middle:
             row -= 1
-        found.append(bytes(column[row] for column in shades))
-    return found
+        pixels.append(bytes(column[row] for column in shades))
+    return pixels
 
 
 def _shades(column: Sequence[int], most: int) -> bytes:
@@ -255,15 +266,15 @@ def _legend(panel: Panel) -> tuple[list[tuple[Mark, float, int]], int]:
     marks = [mark for mark in panel.marks if mark.name]
     if len(marks) == 1 and isinstance(marks[0], Curve):
         return [], 1  # the title names it
-    found, row = list[tuple[Mark, float, int]](), 0
+    places, row = list[tuple[Mark, float, int]](), 0
     left = LEFT + len(panel.title) * BOLD_LETTER + 16
     for mark in marks:
         width = 24 + len(_named(mark)) * LETTER + 14
         if left + width > WIDTH:
             row, left = row + 1, LEFT
-        found.append((mark, left, row))
+        places.append((mark, left, row))
         left += width
-    return found, row + 1
+    return places, row + 1
 
 
 def _named(mark: Mark) -> str:
@@ -299,3 +310,18 @@ def _sample(mark: Mark, left: float, y: float, key: str) -> Iterator[str]:
 
 def _text(text: str) -> str:
     return escape(printable(text))
+
+
+def png(rows: Sequence[bytes]) -> bytes:
+    """A grey picture.
+
+    Args:
+        rows: From above, all of one length; a byte is a pixel, 0 black and 255 white.
+    """
+    header = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 0, 0, 0, 0)  # 8 bits, grey, deflated, not interlaced
+    pixels = zlib.compress(b"".join(b"\0" + row for row in rows), 9)  # each row unfiltered
+    return SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", pixels) + _chunk(b"IEND", b"")
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -5,21 +5,98 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
+
+import numpy as np
 
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.util.clock import NS_PER_S
-from loadgen.workload.datasets.agentic.agent_file import REMEDY, AgentFile
-from loadgen.workload.datasets.agentic.recorded_session import RecordedCall, RecordedSession
-from loadgen.workload.datasets.agentic.trajectory_start import TrajectoryStart
-from loadgen.workload.datasets.block_texts import BlockTexts
-from loadgen.workload.datasets.endless_sessions import EndlessSessions
-from loadgen.workload.files import file_hash
-from loadgen.workload.files.mapped_file import dataset_path
+from loadgen.util.number_format import parse_range, parse_share
+from loadgen.workload.datasets.agentic import mlperf_conversations, otel_spans, tracelab_rounds, weka_trace
+from loadgen.workload.datasets.agentic.recorded_session import RecordedCall, RecordedSession, read_rows
+from loadgen.workload.datasets.session import EndlessSessions
+from loadgen.workload.files import cache
+from loadgen.workload.files.mapped_file import DATASET_PATH, dataset_path
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer.random_text import RandomText
+from loadgen.workload.tokenizer.random_text import BlockTexts, RandomText
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
+
+FORMAT = "--trace-format"
+TRAJECTORY_START = "--trajectory-start"
+REMEDY = "give a file with sessions of agents"
+# Each module says whether an object `is_row` of its format, and reads the `sessions` of a file.
+FORMATS = {"weka": weka_trace, "mlperf": mlperf_conversations, "tracelab": tracelab_rounds, "otel": otel_spans}
+
+
+class AgentFile:
+    """A file of recorded sessions. One session at a time is in memory, unless its format mixes them.
+
+    Args:
+        path: The file.
+        name: One of FORMATS, or `auto` to recognize it by its first object.
+
+    Attributes:
+        path: The file.
+        format: The name of its format.
+
+    Raises:
+        BadInput: The file cannot be read, or is of none of the formats.
+    """
+
+    def __init__(self, path: Path, name: str = "auto") -> None:
+        if name != "auto" and name not in FORMATS:
+            raise BadInput(FORMAT, f"{name} has no sessions of agents", "give --dataset-name trace, or another format")
+        self.path = path
+        self.format = _format(path, name)
+
+    def sessions(self) -> Iterator[RecordedSession]:
+        """Yield the sessions, the same in every call.
+
+        Raises:
+            BadInput: A session is invalid, or there is none.
+        """
+        is_empty = True
+        for session in FORMATS[self.format].sessions(self.path):
+            is_empty = False
+            yield session
+        if is_empty:
+            raise BadInput(DATASET_PATH, f"{self.path} has no session of the format {self.format}", REMEDY)
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryStart:
+    """The share of the calls of a session that is left out, drawn uniformly for each session by itself.
+
+    Attributes:
+        low, high: The bounds of the share, 0 <= low <= high < 1.
+        seed: The seed of the draws.
+    """
+
+    low: float
+    high: float
+    seed: int
+
+    @classmethod
+    def parse(cls, text: str, seed: int) -> Self:
+        """Parse `--trajectory-start`: SHARE or MIN:MAX.
+
+        Raises:
+            BadInput: It is neither, or the range is empty.
+        """
+        bounds = parse_range(text, parse_share)
+        if bounds is None or not 0 <= bounds[0] <= bounds[1] < 1:
+            remedy = "give a share from 0 to below 1 such as 0.25 or 25%, or MIN:MAX such as 25%:75%"
+            raise BadInput(TRAJECTORY_START, f"invalid share {text!r}", remedy)
+        return cls(*bounds, seed)
+
+    def left_out(self, session: int, calls: int) -> int:
+        """Return how many of the calls of a session, by its number in the run, are left out: never all of them."""
+        if self.high == 0:
+            return 0
+        share = np.random.default_rng([self.seed, *b"start", session]).uniform(self.low, self.high)
+        return int(share * calls)
 
 
 @dataclass(frozen=True)
@@ -56,7 +133,11 @@ class AgenticDataset(EndlessSessions):
 
     @property
     def requests(self) -> int:
-        """The number of calls that are sent if each session of the file is sent once."""
+        """The number of calls that are sent if each session of the file is sent once.
+
+        Raises:
+            BadInput: A session is invalid.
+        """
         return self._size[0]
 
     def provenance(self) -> dict[str, Any]:
@@ -66,7 +147,7 @@ class AgenticDataset(EndlessSessions):
             "rule": "as recorded",
             "format": self.file.format,
             "file": str(self.file.path),
-            "file_sha256": file_hash.sha256(self.file.path),
+            "file_sha256": cache.file_sha256(self.file.path),
             "requests_of_file": self.requests,
             "trajectory_start": [self.start.low, self.start.high],
             "time_scale": self.settings.time_scale,
@@ -110,11 +191,11 @@ class AgenticDataset(EndlessSessions):
         scale, cap_s = self.settings.time_scale, self.settings.max_think_time
         for call_number, call in enumerate(session.calls):
             source, after = f"{name}/{call_number}", tuple(call_number - before for before in call.after)
-            think_s, wanted = call.delay_s / scale, self._output_tokens(call)
+            think_s, output_tokens = call.delay_s / scale, self._output_tokens(call)
             think_ns = round((think_s if cap_s is None else min(think_s, cap_s)) * NS_PER_S)
             if call.messages:
                 yield Prompt(
-                    "", call.input_tokens, wanted, source, call.messages, after=after, think_ns=think_ns,
+                    "", call.input_tokens, output_tokens, source, call.messages, after=after, think_ns=think_ns,
                     fields=call.fields,
                 )  # fmt: skip
                 continue
@@ -122,7 +203,7 @@ class AgenticDataset(EndlessSessions):
             blocks = [_row(scope, "block", block) for block in call.blocks]
             tokens = max(call.input_tokens - special, 1)
             text = self._texts.text(blocks, call.sizes, tokens, _row(f"{copy}/{number}", "call", call_number))
-            yield Prompt(text, tokens + special, wanted, source, after=after, think_ns=think_ns)
+            yield Prompt(text, tokens + special, output_tokens, source, after=after, think_ns=think_ns)
 
     def _output_tokens(self, call: RecordedCall) -> int:
         if call.output_tokens is not None:
@@ -136,3 +217,17 @@ class AgenticDataset(EndlessSessions):
 def _row(scope: str, kind: str, number: int) -> int:
     """Return a row of random words, for a block or for what a call alone has: 64 bits that only these names have."""
     return int.from_bytes(hashlib.blake2b(f"{scope}/{kind}/{number}".encode(), digest_size=8).digest())
+
+
+def _format(path: Path, name: str) -> str:
+    row = next(read_rows(path, REMEDY), None)
+    if row is None:
+        raise BadInput(DATASET_PATH, f"{path} is empty", REMEDY)
+    formats = [format_name for format_name, form in FORMATS.items() if form.is_row(row.fields)]
+    if name == "auto":
+        if not formats:
+            raise row.error(f"unknown format, none of {', '.join(FORMATS)}", f"give {FORMAT}")
+        return formats[0]
+    if formats and name not in formats:
+        raise BadInput(FORMAT, f"{path} is of the format {formats[0]}, not {name}", "leave it out")
+    return name

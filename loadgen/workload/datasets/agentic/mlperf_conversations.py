@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from loadgen.workload.datasets.agentic.json_row import JsonRow, read_rows
-from loadgen.workload.datasets.agentic.recorded_session import RecordedCall, RecordedSession
+from loadgen.workload.datasets.agentic.recorded_session import JsonRow, RecordedCall, RecordedSession, read_rows
 
 REMEDY = "give JSON lines of MLPerf's agentic inference data set"
 NEXT = {"": ("user",), "user": ("assistant",), "assistant": ("tool", "user"), "tool": ("assistant", "user")}
@@ -32,8 +31,8 @@ def sessions(path: Path) -> Iterator[RecordedSession]:
     """
     rows = (row for row in read_rows(path, REMEDY) if row.fields.get("_type") != "dataset_metadata")
     seen = set[str]()
-    for name, own in itertools.groupby(rows, key=lambda row: row.text("conversation_id")):
-        conversation = list(own)
+    for name, group in itertools.groupby(rows, key=lambda row: row.text("conversation_id")):
+        conversation = list(group)
         if name in seen:
             remedy = "put the rows of each conversation together"
             raise conversation[0].error(f"the conversation {name!r} goes on after another one", remedy)
@@ -51,18 +50,20 @@ def _calls(rows: list[JsonRow]) -> list[RecordedCall]:
         messages += _messages(row)
         before = row
         if row.text("role") != "assistant":
-            fields = {"tools": own} if (own := row.fields.get("tools") or tools) else {}
+            fields = {"tools": row_tools} if (row_tools := row.fields.get("tools") or tools) else {}
             after = (len(calls) - 1,) if calls else ()
-            delay_s, wanted = row.seconds("delay_seconds") or 0.0, _length(row) or usual
+            delay_s, output_tokens = row.seconds("delay_seconds") or 0.0, _length(row) or usual
             calls.append(
-                RecordedCall(row.location, after, delay_s, output_tokens=wanted, messages=messages, fields=fields)
+                RecordedCall(
+                    row.location, after, delay_s, output_tokens=output_tokens, messages=messages, fields=fields
+                )
             )
     return calls
 
 
 def _check(row: JsonRow, turn: int, before: JsonRow | None) -> None:
-    if (given := row.integer("turn")) != turn:
-        raise row.error(f"'turn' is {given}, and {turn} comes next", "number the rows of a conversation from 1")
+    if (number := row.integer("turn")) != turn:
+        raise row.error(f"'turn' is {number}, and {turn} comes next", "number the rows of a conversation from 1")
     state, role = before.text("role") if before else "", row.text("role")
     if role not in NEXT[state]:
         raise row.error(f"the role {role!r} cannot come {f'after {state!r}' if state else 'first'}")
@@ -79,7 +80,13 @@ def _messages(row: JsonRow) -> tuple[dict[str, Any], ...]:
         results = row.rows("tool_results")
         if not results:
             raise row.error("'tool_results' is empty")
-        return tuple(_result(result) for result in results)
+        for result in results:
+            if result.fields.get("content") is None:
+                raise result.error("'content' is missing")
+        return tuple(
+            {"role": "tool", "tool_call_id": result.text("tool_call_id"), "content": result.fields["content"]}
+            for result in results
+        )
     if role == "user":
         if not fields.get("content"):
             raise row.error("'content' is missing")
@@ -90,12 +97,6 @@ def _messages(row: JsonRow) -> tuple[dict[str, Any], ...]:
         row.rows("tool_calls")
         message.setdefault("content", None)
     return (message,)
-
-
-def _result(result: JsonRow) -> dict[str, Any]:
-    if result.fields.get("content") is None:
-        raise result.error("'content' is missing")
-    return {"role": "tool", "tool_call_id": result.text("tool_call_id"), "content": result.fields["content"]}
 
 
 def _length(row: JsonRow) -> int | None:

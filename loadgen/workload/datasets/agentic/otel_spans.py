@@ -12,8 +12,13 @@ from typing import Any
 import orjson
 
 from loadgen.util.clock import NS_PER_S
-from loadgen.workload.datasets.agentic.json_row import JsonRow, read_rows
-from loadgen.workload.datasets.agentic.recorded_session import RecordedCall, RecordedSession, direct_predecessors
+from loadgen.workload.datasets.agentic.recorded_session import (
+    JsonRow,
+    RecordedCall,
+    RecordedSession,
+    direct_predecessors,
+    read_rows,
+)
 
 REMEDY = "give spans of OpenTelemetry as OTLP JSON, with gen_ai attributes"
 OPERATIONS = ("chat", "text_completion", "generate_content")
@@ -31,26 +36,29 @@ def sessions(path: Path) -> Iterator[RecordedSession]:
     Raises:
         BadInput: The file cannot be read, or a span is invalid.
     """
-    found = dict[str, list[tuple[float, float, RecordedCall]]]()
+    calls_by_session = dict[str, list[tuple[float, float, RecordedCall]]]()
     for row in read_rows(path, REMEDY):
         for resource in row.rows("resourceSpans", optional=True):
             for scope in resource.rows("scopeSpans", optional=True):
                 for span in scope.rows("spans", optional=True):
-                    attributes = _attributes(span)
+                    pairs = [
+                        (row.text("key"), row.fields.get("value")) for row in span.rows("attributes", optional=True)
+                    ]
+                    attributes = {name: _value(span, name, value) for name, value in pairs if isinstance(value, dict)}
                     if attributes.get("gen_ai.operation.name") in OPERATIONS:
                         name = str(attributes.get("gen_ai.conversation.id") or span.text("traceId"))
-                        found.setdefault(name, []).append((*_times(span), _call(span, attributes)))
-    for name, calls in found.items():
+                        calls_by_session.setdefault(name, []).append((*_times(span), _call(span, attributes)))
+    for name, calls in calls_by_session.items():
         yield RecordedSession(name, _in_order(calls))
 
 
 def _in_order(calls: list[tuple[float, float, RecordedCall]]) -> list[RecordedCall]:
     """Let each call wait for those that had ended when it began."""
-    ordered = sorted(calls, key=lambda each: each[0])
+    ordered = sorted(calls, key=lambda item: item[0])
     waited_for = direct_predecessors([(begin, end) for begin, end, _ in ordered])
     for number, ((begin, _, call), before) in enumerate(zip(ordered, waited_for, strict=True)):
         call.after = tuple(before or range(min(1, number)))  # there is one first call
-        call.delay_s = max(0.0, begin - max(ordered[each][1] for each in call.after)) if number else 0.0
+        call.delay_s = max(0.0, begin - max(ordered[item][1] for item in call.after)) if number else 0.0
     return [call for _, _, call in ordered]
 
 
@@ -67,55 +75,50 @@ def _times(span: JsonRow) -> tuple[float, float]:
     return times[0], times[1]
 
 
-def _attributes(span: JsonRow) -> dict[str, Any]:
-    pairs = ((each.text("key"), each.fields.get("value")) for each in span.rows("attributes", optional=True))
-    return {name: _value(span, name, value) for name, value in pairs if isinstance(value, dict)}
-
-
-def _value(span: JsonRow, name: str, found: Any) -> Any:
-    value: dict[str, Any] = span.of_kind(dict, name, found)
+def _value(span: JsonRow, name: str, content: Any) -> Any:
+    value: dict[str, Any] = span.of_kind(dict, name, content)
     if "arrayValue" in value:
-        return [_value(span, name, each) for each in _values(span, name, value["arrayValue"])]
+        return [_value(span, name, item) for item in _values(span, name, value["arrayValue"])]
     if "kvlistValue" in value:
-        pairs = [span.of_kind(dict, name, each) for each in _values(span, name, value["kvlistValue"])]
+        pairs = [span.of_kind(dict, name, item) for item in _values(span, name, value["kvlistValue"])]
         return {str(pair.get("key")): _value(span, name, pair.get("value")) for pair in pairs}
     plain = next((value[kind] for kind in VALUES if kind in value), None)
     return int(str(plain)) if "intValue" in value and str(plain).isdecimal() else plain  # int64 is a text there
 
 
-def _values(span: JsonRow, name: str, found: Any) -> list[Any]:
-    values: list[Any] = span.of_kind(list, name, span.of_kind(dict, name, found).get("values", []))
+def _values(span: JsonRow, name: str, content: Any) -> list[Any]:
+    values: list[Any] = span.of_kind(list, name, span.of_kind(dict, name, content).get("values", []))
     return values
 
 
 def _call(span: JsonRow, attributes: dict[str, Any]) -> RecordedCall:
-    own = JsonRow(span.path, span.location, attributes)
-    asked = "gen_ai.usage.output_tokens", "gen_ai.request.max_tokens"
-    wanted = own.integer(*asked) if any(attributes.get(name) is not None for name in asked) else None
-    call = RecordedCall(span.location, output_tokens=wanted or None)
-    instructions = _list(own, "gen_ai.system_instructions")
+    row = JsonRow(span.path, span.location, attributes)
+    names = "gen_ai.usage.output_tokens", "gen_ai.request.max_tokens"
+    output_tokens = row.integer(*names) if any(attributes.get(name) is not None for name in names) else None
+    call = RecordedCall(span.location, output_tokens=output_tokens or None)
+    instructions = _list(row, "gen_ai.system_instructions")
     system = _text(instructions)
     messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
-    for message in _list(own, "gen_ai.input.messages"):
-        messages += _chat_messages(own, message)
+    for message in _list(row, "gen_ai.input.messages"):
+        messages += _chat_messages(row, message)
     if messages:
         call.messages = tuple(messages)
-        if tools := _list(own, "gen_ai.tool.definitions"):
+        if tools := _list(row, "gen_ai.tool.definitions"):
             call.fields = {"tools": [_tool(tool) for tool in tools]}
     else:
-        call.input_tokens = max(own.integer("gen_ai.usage.input_tokens"), 1)
+        call.input_tokens = max(row.integer("gen_ai.usage.input_tokens"), 1)
     return call
 
 
 def _list(row: JsonRow, name: str) -> list[dict[str, Any]]:
-    found = row.fields.get(name)
-    if isinstance(found, str):
+    items = row.fields.get(name)
+    if isinstance(items, str):
         try:
-            found = orjson.loads(found)
+            items = orjson.loads(items)
         except orjson.JSONDecodeError as error:
             raise row.error(f"{name!r} is not JSON ({error})") from error
-    found = row.of_kind(list, name, [] if found is None else found)
-    return [row.of_kind(dict, name, each) for each in found]
+    items = row.of_kind(list, name, [] if items is None else items)
+    return [row.of_kind(dict, name, item) for item in items]
 
 
 def _chat_messages(row: JsonRow, message: dict[str, Any]) -> list[dict[str, Any]]:
@@ -136,10 +139,10 @@ def _chat_messages(row: JsonRow, message: dict[str, Any]) -> list[dict[str, Any]
             remedy = "leave the session out: only texts and tools can be sent"
             raise row.error(f"a part of a message is {kind!r}", remedy)
     text = _text(parts)
-    own: dict[str, Any] = {"role": role, "content": text or None}
+    chat_message: dict[str, Any] = {"role": role, "content": text or None}
     if calls:
-        own["tool_calls"] = calls
-    return ([own] if text or calls else []) + results
+        chat_message["tool_calls"] = calls
+    return ([chat_message] if text or calls else []) + results
 
 
 def _text(parts: list[dict[str, Any]]) -> str:

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from loadgen.workload.datasets.agentic.json_row import JsonRow, read_rows
-from loadgen.workload.datasets.agentic.recorded_session import RecordedCall, RecordedSession
+from loadgen.workload.datasets.agentic.recorded_session import JsonRow, RecordedCall, RecordedSession, read_rows
 
 REMEDY = "give JSON lines of TraceLab"
 INPUTS, OUTPUTS = ("user_message", "tool_result"), ("text", "reasoning", "tool_call")
@@ -32,7 +31,7 @@ def sessions(path: Path) -> Iterator[RecordedSession]:
     for row in read_rows(path, REMEDY):
         rows.setdefault(row.text("session_id"), []).append((*_times(row), row.integer("round_index", default=0), row))
     for name, rounds in rows.items():
-        yield RecordedSession(name, _calls(sorted(rounds, key=lambda each: (each[0], each[2]))))
+        yield RecordedSession(name, _calls(sorted(rounds, key=lambda item: (item[0], item[2]))))
 
 
 def _calls(rounds: list[tuple[float, float, int, JsonRow]]) -> list[RecordedCall]:
@@ -44,9 +43,9 @@ def _calls(rounds: list[tuple[float, float, int, JsonRow]]) -> list[RecordedCall
         blocks, sizes = _cut(blocks, sizes, shared)
         if tokens > shared:
             blocks, sizes = [*blocks, number], [*sizes, tokens - shared]
-        wanted = row.integer("output_tokens", default=0) + row.integer("reasoning_output_tokens", default=0)
+        output_tokens = row.integer("output_tokens", default=0) + row.integer("reasoning_output_tokens", default=0)
         after, delay_s = ((number - 1,), max(0.0, begin - last_s)) if number else ((), 0.0)
-        calls.append(RecordedCall(row.location, after, delay_s, tokens, max(wanted, 1), blocks, sizes))
+        calls.append(RecordedCall(row.location, after, delay_s, tokens, max(output_tokens, 1), blocks, sizes))
         last_s = end
     return calls
 
@@ -64,12 +63,12 @@ def _cut(blocks: list[int], sizes: list[int], tokens: int) -> tuple[list[int], l
 def _times(row: JsonRow) -> tuple[float, float]:
     """Return when a round was sent and when its answer ended, s: from the last input to the last output."""
     events = row.rows("timing_events")
-    given, answered = (
+    inputs, answered = (
         [_second(event) for event in events if event.fields.get("event_type") in kinds] for kinds in (INPUTS, OUTPUTS)
     )
-    if not given and not answered:
+    if not inputs and not answered:
         raise row.error("'timing_events' has no time of an input or output")
-    begin = max(given) if given else min(answered)
+    begin = max(inputs) if inputs else min(answered)
     return begin, max([begin, *answered])
 
 

@@ -10,9 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loadgen.workload.datasets.agentic.json_row import JsonRow, read_rows
-from loadgen.workload.datasets.agentic.recorded_session import RecordedCall, RecordedSession, direct_predecessors
-from loadgen.workload.datasets.block_texts import check_blocks
+from loadgen.workload.datasets.agentic.recorded_session import (
+    JsonRow,
+    RecordedCall,
+    RecordedSession,
+    direct_predecessors,
+    read_rows,
+)
+from loadgen.workload.tokenizer.random_text import check_blocks
 
 CALLS, SUBAGENT = ("n", "s"), "subagent"
 REMEDY = "give a trace of Weka: a session in each line, or one in the file"
@@ -72,40 +77,45 @@ class WekaSession:
         self._add(session.rows("requests"), None, 0.0)
         if not self._timed_calls:
             raise session.error("it has no requests")
-        ordered = sorted(self._timed_calls, key=lambda each: each.begin)  # a stable sort: parents stay before subagents
-        numbers = {id(each): number for number, each in enumerate(ordered)}
-        for number, each in enumerate(ordered):
-            before = each.waited_for or ordered[: min(1, number)]  # there is one first call
-            each.call.after = tuple(sorted(numbers[id(one)] for one in before))
-            if len(before) == 1 and each.think_s is not None:
-                each.call.delay_s = each.think_s
+        # The sort is stable: parents stay before subagents.
+        ordered = sorted(self._timed_calls, key=lambda timed_call: timed_call.begin)
+        numbers = {id(timed_call): number for number, timed_call in enumerate(ordered)}
+        for number, timed_call in enumerate(ordered):
+            before = timed_call.waited_for or ordered[: min(1, number)]  # there is one first call
+            timed_call.call.after = tuple(sorted(numbers[id(earlier)] for earlier in before))
+            if len(before) == 1 and timed_call.think_s is not None:
+                timed_call.call.delay_s = timed_call.think_s
             elif before:
-                each.call.delay_s = max(0.0, each.begin - max(one.end for one in before))
-        return [each.call for each in ordered]
+                timed_call.call.delay_s = max(0.0, timed_call.begin - max(earlier.end for earlier in before))
+        return [timed_call.call for timed_call in ordered]
 
     def _add(self, entries: list[JsonRow], spawner: _TimedCall | None, offset_s: float) -> list[_TimedCall]:
         """Add the calls of one agent and of its subagents; return those that none of them waits for."""
-        own, agents = list[_TimedCall](), list[tuple[JsonRow, _TimedCall | None, float]]()
+        calls: list[_TimedCall] = []
+        agents: list[tuple[JsonRow, _TimedCall | None, float]] = []
         for entry in entries:
             kind = entry.text("type")
             if kind in CALLS:
-                own.append(self._timed_call(entry, spawner, offset_s))
+                calls.append(self._timed_call(entry, spawner, offset_s))
             elif kind == SUBAGENT:
-                agents.append((entry, own[-1] if own else spawner, offset_s + self._begin(entry)))
+                agents.append((entry, calls[-1] if calls else spawner, offset_s + self._begin(entry)))
             else:
                 raise entry.wrong("type", kind, f"n, s or {SUBAGENT}")
-        own.sort(key=lambda each: each.begin)
-        for each, before in zip(own, direct_predecessors([(each.begin, each.end) for each in own]), strict=True):
-            each.waited_for = [own[number] for number in before] or ([spawner] if spawner else [])
-        self._timed_calls += own
-        followed = {id(one) for each in own for one in each.waited_for}
-        last = [each for each in own if id(each) not in followed]
+        calls.sort(key=lambda timed_call: timed_call.begin)
+        predecessors = direct_predecessors([(timed_call.begin, timed_call.end) for timed_call in calls])
+        for timed_call, before in zip(calls, predecessors, strict=True):
+            timed_call.waited_for = [calls[number] for number in before] or ([spawner] if spawner else [])
+        self._timed_calls += calls
+        followed = {id(earlier) for timed_call in calls for earlier in timed_call.waited_for}
+        last = [timed_call for timed_call in calls if id(timed_call) not in followed]
         for entry, by, at_s in agents:
             inner = entry.rows("requests")
-            is_relative = any(offset_s + self._begin(each) < at_s for each in inner)
+            is_relative = any(offset_s + self._begin(inner_entry) < at_s for inner_entry in inner)
             ends = self._add(inner, by, at_s if is_relative else offset_s)
             began_later = (
-                each for each in own if all(each.begin >= one.end and each.begin > one.begin for one in ends)
+                timed_call
+                for timed_call in calls
+                if all(timed_call.begin >= earlier.end and timed_call.begin > earlier.begin for earlier in ends)
             )
             if ends and (joins := next(began_later, None)):
                 joins.waited_for += ends
@@ -121,9 +131,9 @@ class WekaSession:
 
     def _timed_call(self, entry: JsonRow, spawner: _TimedCall | None, offset_s: float) -> _TimedCall:
         blocks = entry.fields.get("hash_ids") or []
-        if not isinstance(blocks, list) or not all(type(each) is int and each >= 0 for each in blocks):
+        if not isinstance(blocks, list) or not all(type(block) is int and block >= 0 for block in blocks):
             raise entry.error("'hash_ids' is not a list of whole numbers of 64 bits")
-        tokens, wanted = entry.integer("in", "input_length"), entry.integer("out", "output_length")
+        tokens, output_tokens = entry.integer("in", "input_length"), entry.integer("out", "output_length")
         try:
             check_blocks(len(blocks), self._block_tokens, tokens)
         except ValueError as error:
@@ -134,7 +144,7 @@ class WekaSession:
         call = RecordedCall(
             entry.location,
             input_tokens=max(tokens, 1),
-            output_tokens=max(wanted, 1),
+            output_tokens=max(output_tokens, 1),
             blocks=blocks,
             sizes=[self._block_tokens] * len(blocks),
         )

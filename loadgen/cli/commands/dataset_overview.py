@@ -1,0 +1,112 @@
+"""The overview of a data set, as text of 80 columns."""
+
+import json
+from collections.abc import Iterator
+
+from loadgen.util.arrays import Int64s
+from loadgen.util.terminal_text import printable, truncate
+from loadgen.workload.datasets.overview import Overview, bins, summary
+from loadgen.workload.prompt import UNPLANNED, Prompt
+
+WIDTH, BAR = 80, 40
+BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
+
+
+def render(overview: Overview, *, colour: bool = False) -> str:
+    """Render the overview; control characters of prompts and files are escaped.
+
+    Args:
+        overview: The overview.
+        colour: Print headings in bold.
+    """
+    lines: list[str] = []
+    for heading, part in (
+        ("Data set", _about(overview)),
+        ("Tokens", _tokens(overview)),
+        ("Input tokens", _histogram(overview.input_tokens)),
+        ("Output tokens", _histogram(overview.output_tokens)),
+        ("Samples", _samples(overview)),
+        ("SHA-256", (f"{name:<10}{digest or 'none'}" for name, digest in overview.hashes().items())),
+    ):
+        lines.append(f"{BOLD}{heading}{PLAIN}" if colour else heading)
+        lines += (f"  {printable(line)}".rstrip() for line in part)
+        lines.append("")
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def _about(overview: Overview) -> Iterator[str]:
+    about = overview.about
+    rule = f", rule: {about['rule']}" if about.get("rule") else ""
+    yield f"{about.get('name', 'unnamed')}{rule}"
+    repeats = overview.distinct < overview.count
+    distinct = (
+        f"{overview.distinct:,} of them distinct (prefix caches speed up the others)" if repeats else "all distinct"
+    )
+    yield f"{overview.count:,} prompts, {distinct}"
+    if overview.images:
+        yield f"{overview.images:,} images, whose tokens are not counted below"
+    if overview.unplanned:
+        yield f"{overview.unplanned:,} of them include responses of the server: their lengths are not known yet,"
+        yield "and are not counted below"
+    if about.get("rows_left_out"):
+        yield f"{about['rows_left_out']:,} rows of the trace left out: they have no input or no output tokens"
+    if about.get("file_cut_off"):
+        yield f"the file is truncated: only its {about['conversations']:,} complete conversations are used"
+
+
+def _tokens(overview: Overview) -> Iterator[str]:
+    rows = {"input": summary(overview.input_tokens), "output": summary(overview.output_tokens)}
+    totals = {"input": "unknown" if overview.unplanned else int(overview.input_tokens.sum())}
+    totals["output"] = int(overview.output_tokens.sum())
+    columns = list(rows["input"])
+    yield f"{'':<7}{'total':>12}{'mean':>9}" + "".join(f"{column:>7}" for column in columns[1:])
+    for name, row in rows.items():
+        cells = "".join(f"{round(row[column]):>7}" for column in columns[1:])
+        yield f"{name:<7}{totals[name]:>12}{row['mean']:>9.1f}{cells}"
+    yield _server(overview)
+
+
+def _server(overview: Overview) -> str:
+    if overview.server_tokens is None or overview.added_tokens is None:
+        why = (overview.about.get("server_tokens") or {}).get("unknown")
+        why = "it depends on the server's responses" if overview.unplanned else why or "not given by the data set"
+        return f"input as the server will count it: unknown ({why})"
+    least, most = overview.added_tokens
+    more = f" plus {least}" if least == most else f" plus {least} to {most}"  # mostly those of the chat template
+    share = f"the text's{f'{more} per prompt' if least or most else ''}"
+    return f"input as the server will count it: {int(overview.server_tokens.sum())} ({share})"
+
+
+def _histogram(lengths: Int64s) -> Iterator[str]:
+    rows = bins(lengths)
+    peak = max(count for *_, count in rows)
+    digits = len(str(rows[-1][1]))
+    for low, high, count in rows:
+        bounds = f"{low:>{digits}}" + (f" to {high:>{digits}}" if high > low else "")
+        yield f"{bounds} {'#' * -(-BAR * count // peak):<{BAR}} {count:>8}"
+
+
+def _samples(overview: Overview) -> Iterator[str]:
+    for prompt in overview.samples:
+        length = "unknown" if prompt.input_tokens == UNPLANNED else prompt.input_tokens
+        yield truncate(f"{prompt.source}: input tokens {length}, output tokens {prompt.output_tokens}", WIDTH - 2)
+        for text in _texts(prompt):
+            yield "  " + truncate(text, WIDTH - 4)
+
+
+def _texts(prompt: Prompt) -> Iterator[str]:
+    """Yield the text, or the first and the last message of a chat."""
+    if not prompt.messages:
+        yield prompt.text
+        return
+    for message in prompt.messages[:1] + prompt.messages[1:][-1:]:
+        yield f"{message.get('role')}: {_content(message.get('content'))}"
+    if len(prompt.messages) > 2:
+        yield f"({len(prompt.messages)} messages)"
+
+
+def _content(content: object) -> str:
+    """Return the content of a message as text; of a part that is no text, its type."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else json.dumps(content)
+    return " ".join(part.get("text") or f"[{part.get('type')}]" for part in content if isinstance(part, dict))

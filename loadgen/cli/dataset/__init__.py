@@ -1,1 +1,0 @@
-"""The parts of `loadgen dataset`: the overview as text, downloads, and the prompt cache."""

@@ -1,0 +1,248 @@
+"""Sessions of a load: which requests follow others, what they repeat of answers, their tokens, and their users."""
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.user_behavior import ThinkTime
+from loadgen.core.outcome import OUR_FAULTS, Outcome
+from loadgen.core.record import Record
+from loadgen.core.reference_parser import SURROGATE
+from loadgen.util.clock import NS_PER_S
+from loadgen.util.partition import Partition
+from loadgen.workload.draws import uniforms
+from loadgen.workload.due_times import Stripe
+from loadgen.workload.prompt import ANSWER_PLACEHOLDER
+from loadgen.workload.request_store import Requests
+
+logger = logging.getLogger(__name__)
+SET_COOKIE = "set-cookie"
+COOKIE = "Cookie"
+
+
+@dataclass(slots=True)
+class _Join:
+    """A request that follows several, some of which have ended.
+
+    Attributes:
+        open: How many have not.
+        last_ns: When the last of the others ended.
+        is_lost: Whether one has failed, so that it will never be due.
+    """
+
+    open: int
+    last_ns: int = 0
+    is_lost: bool = False
+
+
+class OpenSessions:
+    """The sessions of one load of which a request has been sent, and another one is still to come.
+
+    Args:
+        requests: The requests of the run; those of a session are neighbors.
+        end: One beyond the last request of this load.
+    """
+
+    def __init__(self, requests: Requests, end: int) -> None:
+        self._requests = requests
+        self._graph = requests.graph()
+        self._end = end
+        self._joins: dict[int, _Join] = {}  # by the number of the request
+        self._left: dict[int, int] = {}  # requests of each session that have not ended, by the number of its first
+        self._answers: dict[int, list[bytes]] = {}  # so far, by the number of the request that repeats them
+
+    def body(self, index: int) -> bytes:
+        """Return the JSON body of request `index`, with the answers of the conversation before it."""
+        parts = self._requests.body(index).split(ANSWER_PLACEHOLDER)
+        if len(parts) == 1:
+            return parts[0]
+        # Each placeholder stands for an answer to an earlier turn.
+        pieces = [parts[0]]
+        for answer, part in zip(self._answers.get(index, []), parts[1:], strict=True):
+            pieces += [answer, part]
+        return b"".join(pieces)
+
+    def next_due(self, record: Record) -> list[tuple[int, int]]:
+        """Return the number and due time of each request that `record` was the last to wait for; it has ended well."""
+        self._count(record, 1)
+        answers = self._answers.pop(record.index, [])
+        due = []
+        for index in self._followers(record.index):
+            join = self._ended(index, record.closed)
+            repeats = self._requests.repeats_answers and self._graph.predecessors(index)[0] == record.index
+            if repeats and not join.is_lost:
+                self._answers[index] = [*answers, _sendable(record)]
+            if join.open == 0 and not join.is_lost:
+                due.append((index, join.last_ns + self._requests.think_ns(index)))
+        return due
+
+    def given_up(self, record: Record) -> list[Record]:
+        """Return records of the requests that will never be due, now that `record` has failed.
+
+        Where that was a fault of the client's own, or the user has left, they have the same outcome.
+        """
+        lost = list[int]()
+        ended = [record.index]
+        while ended:
+            before = ended.pop()
+            self._answers.pop(before, None)
+            for index in self._followers(before):
+                join = self._ended(index, record.closed)
+                if not join.is_lost:
+                    join.is_lost = True
+                    lost.append(index)
+                    ended.append(index)
+        self._count(record, 1 + len(lost))
+        same = (*OUR_FAULTS, Outcome.DISCONNECTED)
+        outcome = record.outcome if record.outcome in same else Outcome.CANCELLED
+        return [self._never_due(index, record, outcome) for index in sorted(lost)]
+
+    def is_over(self, record: Record) -> bool:
+        """Return whether all requests of the session of `record` have ended, or are given up."""
+        return record.index - record.turn not in self._left
+
+    def _count(self, record: Record, ended: int) -> None:
+        """Note that so many requests of the session of `record` have ended."""
+        first = record.index - record.turn
+        left = self._left.pop(first, 0)
+        if not left:  # the first of the session to end
+            left = 1
+            while first + left < self._end and self._graph.predecessors(first + left):
+                left += 1
+        if left > ended:
+            self._left[first] = left - ended
+
+    def _never_due(self, index: int, record: Record, outcome: Outcome) -> Record:
+        never = Record(index, *self._requests.tokens(index), record.closed)
+        never.turn = record.turn + index - record.index
+        never.class_number = record.class_number
+        never.outcome = outcome
+        never.closed = record.closed
+        never.target = record.target
+        never.detail = f"never due: request {record.index} of its session ended as {record.outcome}"
+        return never
+
+    def _ended(self, index: int, at_ns: int) -> _Join:
+        """Note that one of the requests that `index` follows has ended, and return the state of the others."""
+        join = self._joins.pop(index, None) or _Join(len(self._graph.predecessors(index)))
+        join.open -= 1
+        join.last_ns = max(join.last_ns, at_ns)
+        if join.open:
+            self._joins[index] = join
+        return join
+
+    def _followers(self, index: int) -> list[int]:
+        return [follower for follower in self._graph.followers(index) if follower < self._end]
+
+
+def _sendable(record: Record) -> bytes:
+    """Return the answer as the inside of a JSON string that every parser takes: UTF-8 without lone surrogates."""
+    if SURROGATE.search(record.answer):
+        return json.dumps(record.answer_text)[1:-1].encode()
+    return record.answer.decode("utf-8", "replace").encode()
+
+
+class SessionTokens:
+    """Keeps the token of each session, from the answer to a turn until the session ends.
+
+    The token is the value of a response header, and is sent in a request header of the same name. Cookies differ:
+    `Set-Cookie` names one with its attributes, several headers may each set one, and `Cookie` sends all of them.
+
+    Args:
+        header: The response header.
+    """
+
+    def __init__(self, header: str) -> None:
+        self._header = header
+        self._has_cookies = header.lower() == SET_COOKIE
+        self._name = header.lower().encode()
+        self._tokens: dict[int, dict[bytes, bytes]] = {}  # values by the name of the cookie; one without names
+
+    def prepare(self, record: Record) -> None:
+        """Have a request send the token of its session, and keep the header of its answer."""
+        record.keeps_head = True
+        if tokens := self._tokens.get(record.index - record.turn):
+            record.session_token = self._line(tokens)
+
+    def take(self, record: Record) -> None:
+        """Keep the token of an answer; without one, that of an earlier turn stays."""
+        head = record.response_head
+        record.response_head = None
+        for line in (head or b"").splitlines()[1:]:
+            name, _, value = line.partition(b":")
+            if name.strip().lower() == self._name and value.strip():
+                self._add(record.index - record.turn, value.strip())
+
+    def end(self, record: Record) -> None:
+        """Forget the session of a request."""
+        self._tokens.pop(record.index - record.turn, None)
+
+    def _add(self, session: int, value: bytes) -> None:
+        tokens = self._tokens.setdefault(session, {})
+        if self._has_cookies:
+            name, _, content = value.partition(b";")[0].partition(b"=")
+            tokens[name.strip()] = content.strip()
+        else:
+            tokens[b""] = value
+
+    def _line(self, tokens: dict[bytes, bytes]) -> bytes:
+        if self._has_cookies:
+            return COOKIE.encode() + b": " + b"; ".join(b"%b=%b" % pair for pair in tokens.items()) + b"\r\n"
+        return self._header.encode() + b": " + tokens[b""] + b"\r\n"
+
+
+class Population:
+    """The users of one loop. A user who has ended a session begins the next one that nobody has begun.
+
+    Draws depend on the seed and the numbers of users and requests alone.
+
+    Args:
+        users: Numbers of the users in the run.
+        think: How long they think between two sessions.
+        seed: The seed of their think times.
+        sessions: Numbers of the first requests of the sessions, ascending.
+    """
+
+    def __init__(self, users: Sequence[int], think: ThinkTime, seed: int, sessions: Sequence[int]) -> None:
+        self._users = users
+        self._think = think
+        self._seed = seed
+        self._sessions = sessions
+        self._begun = min(len(users), len(sessions))
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings, partition: Partition, sessions: Sequence[int]) -> Self | None:
+        """Create the users of a partition; None without `--users`.
+
+        Raises:
+            BadInput: The think time is invalid.
+        """
+        if settings.users is None:
+            return None
+        users = range(partition.index, settings.users, partition.count)
+        if len(sessions) < len(users):
+            logger.warning("%s sessions for %s users: the other users send nothing", len(sessions), len(users))
+        return cls(users, ThinkTime.parse(settings.think_time), seed_of(settings, "arrivals"), sessions)
+
+    def beginnings(self) -> Stripe:
+        """Return the first request of each user: due after a random part of a think time, ns from the start."""
+        due_ns = []
+        for user in self._users:
+            part, *draws = uniforms(3, self._seed, "start", user)
+            due_ns.append(int(part * self._think.draw_s(draws) * NS_PER_S))
+        return Stripe(self._sessions[: self._begun], sorted(due_ns)[: self._begun])
+
+    def next_session(self, ended_ns: int) -> tuple[int, int] | None:
+        """Return the number of the first request of a user's next session, and when it is due; None: none is left.
+
+        Args:
+            ended_ns: When the session before it ended.
+        """
+        if self._begun == len(self._sessions):
+            return None
+        number = self._sessions[self._begun]
+        self._begun += 1
+        return number, ended_ns + int(self._think.draw_s(uniforms(2, self._seed, "think", number)) * NS_PER_S)

@@ -1,0 +1,154 @@
+"""Requests beside those of the run, which leave no record: readiness check and warm-up before it, and the probe."""
+
+import asyncio
+import itertools
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from loadgen.client.transport import Transport
+from loadgen.core.outcome import Outcome
+from loadgen.core.record import Record
+from loadgen.errors import Unreachable
+from loadgen.util.clock import now_ns
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.request_store import Requests
+
+PROBE_PROMPT = Prompt("Hi", 1, 1, "probe")  # as `vllm bench serve` sends it
+FIRST_PROBE = -1_000_000_000  # numbered downwards from here, far from warm-ups and the run
+logger = logging.getLogger("loadgen")
+
+
+class Warmup:
+    """Sends requests to one target that are no part of the run.
+
+    They are numbered downwards from -1, so that none has the X-Request-Id of another, nor of a request of the run.
+
+    Args:
+        transport: Sends them; its `on_end` is taken.
+        stopped: Returns whether the user has stopped the run.
+    """
+
+    def __init__(self, transport: Transport, stopped: Callable[[], bool]) -> None:
+        self._transport = transport
+        self._stopped = stopped
+        self._numbers = itertools.count(-1, -1)
+        self._records: list[Record] = []
+        self._wanted = 0
+        self._ended = asyncio.Event()
+        transport.on_end = self._on_end
+
+    async def check_ready(self, requests: Requests, row: int, limit_s: float) -> None:
+        """Wait until the request in this row of `requests` succeeds, for at most `limit_s` seconds.
+
+        Raises:
+            Unreachable: It did not succeed.
+        """
+        deadline = time.monotonic() + limit_s
+        while not self._stopped():
+            (record,) = await self._send(requests, [row])
+            if record.outcome is Outcome.OK or self._stopped():
+                return
+            if time.monotonic() >= deadline:
+                raise Unreachable(
+                    f"--ready-check-timeout-sec: no success in {limit_s:g} s at {self._transport.target.url}: "
+                    f"{_named(record)} {record.detail or ''}".strip()
+                )
+            await asyncio.sleep(min(1.0, limit_s / 10))
+
+    async def warm_up(self, requests: Requests, rows: Sequence[int], together: int | None) -> int:
+        """Send the requests in these rows, at most `together` at once, and wait until all have ended.
+
+        A warning says how many failed.
+
+        Returns:
+            How many succeeded.
+        """
+        failed = Counter[str]()
+        count = len(rows)
+        ok = 0
+        while rows and not self._stopped():
+            ended = await self._send(requests, rows[:together])
+            ok += sum(record.outcome is Outcome.OK for record in ended)
+            failed.update(_named(record) for record in ended if record.outcome not in (Outcome.OK, Outcome.CANCELLED))
+            rows = rows[together or len(rows) :]
+        if failed:
+            how = ", ".join(f"{outcome}: {times}" for outcome, times in failed.items())
+            logger.warning("%d of %d warm-up requests failed (%s)", failed.total(), count, how)
+        return ok
+
+    async def _send(self, requests: Requests, rows: Sequence[int]) -> list[Record]:
+        self._records = []
+        self._wanted = len(rows)
+        self._ended.clear()
+        for row in rows:
+            record = Record(next(self._numbers), *requests.tokens(row), now_ns())
+            record.ready = record.due
+            record.class_number = requests.class_number(row)
+            self._transport.send(record, requests.body(row))
+        await self._ended.wait()
+        return self._records
+
+    def _on_end(self, record: Record) -> None:
+        self._records.append(record)
+        if len(self._records) == self._wanted:
+            self._ended.set()
+
+
+def _named(record: Record) -> str:
+    return f"{record.outcome}({record.status})" if record.outcome is Outcome.STATUS else str(record.outcome)
+
+
+class Probe:
+    """Small requests beside the load, whose latency shows how the load delays others.
+
+    It sends a request of one token, waits for its end and a pause, and so on, on a connection of its own.
+
+    Args:
+        transport: Sends them; its `on_end` is taken.
+        rate: Requests per second if answers took no time.
+
+    Attributes:
+        e2el_ns: From sent to the last token, of each that succeeded.
+        failed: How many did not.
+    """
+
+    def __init__(self, transport: Transport, rate: float) -> None:
+        self._transport = transport
+        self._pause_s = 1 / rate
+        self._body = transport.target.body(PROBE_PROMPT)
+        self._numbers = itertools.count(FIRST_PROBE, -1)
+        self._stopped = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._finished = asyncio.Event()
+        self.e2el_ns: list[int] = []
+        self.failed = 0
+        transport.on_end = self._on_end
+
+    async def run(self) -> None:
+        """Send until `finish` is called."""
+        while not self._stopped.is_set():
+            record = Record(next(self._numbers), PROBE_PROMPT.input_tokens, PROBE_PROMPT.output_tokens, now_ns())
+            record.ready = record.due
+            self._ended.clear()
+            self._transport.send(record, self._body)
+            await self._ended.wait()
+            try:
+                async with asyncio.timeout(self._pause_s):
+                    await self._stopped.wait()
+            except TimeoutError:
+                continue
+        self._finished.set()
+
+    async def finish(self) -> None:
+        """Send no more, and wait until the last request has ended."""
+        self._stopped.set()
+        await self._finished.wait()
+
+    def _on_end(self, record: Record) -> None:
+        if record.outcome is Outcome.OK:
+            self.e2el_ns.append(record.last_token - record.sent)
+        elif record.outcome is not Outcome.CANCELLED:
+            self.failed += 1
+        self._ended.set()

@@ -1,0 +1,144 @@
+# cython: language_level=3
+"""The events of a record: arrays with an entry for each event with tokens, and a run-length list of all events.
+
+An array exists only from the first entry that needs it.
+"""
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy
+
+from loadgen.core.c.memory cimport count_freed, resized
+from loadgen.core.event_flags cimport TOKENS
+
+
+cdef struct EventArrays:
+    Py_ssize_t capacity
+    int64_t *stamps_ns
+    int64_t *earliest_ns  # when each event can have come at the earliest; NULL as long as all stamps are exact
+    int64_t *reads_ns  # when each event was read; NULL as long as that is the stamp
+    int64_t *tokens  # tokens in each event; NULL as long as each bears one
+
+
+cdef inline int reserve(EventArrays *arrays, Py_ssize_t capacity) except -1:
+    """Make room for this many events."""
+    arrays.stamps_ns = <int64_t *>resized(arrays.stamps_ns, capacity * sizeof(int64_t))
+    if arrays.earliest_ns != NULL:
+        arrays.earliest_ns = <int64_t *>resized(arrays.earliest_ns, capacity * sizeof(int64_t))
+    if arrays.reads_ns != NULL:
+        arrays.reads_ns = <int64_t *>resized(arrays.reads_ns, capacity * sizeof(int64_t))
+    if arrays.tokens != NULL:
+        arrays.tokens = <int64_t *>resized(arrays.tokens, capacity * sizeof(int64_t))
+    arrays.capacity = capacity
+    return 0
+
+
+cdef inline int put(EventArrays *arrays, Py_ssize_t i, int64_t at_ns, int64_t tokens) except -1:
+    """Set event i, which is the next one: its stamp, and how many tokens it bears."""
+    assert i < arrays.capacity
+    if tokens != 1 and arrays.tokens == NULL:  # until now each bore one
+        arrays.tokens = <int64_t *>resized(NULL, arrays.capacity * sizeof(int64_t))
+        for j in range(i):
+            arrays.tokens[j] = 1
+    arrays.stamps_ns[i] = at_ns
+    if arrays.earliest_ns != NULL:
+        arrays.earliest_ns[i] = at_ns
+    if arrays.reads_ns != NULL:
+        arrays.reads_ns[i] = at_ns
+    if arrays.tokens != NULL:
+        arrays.tokens[i] = tokens
+    return 0
+
+
+cdef inline int64_t *copy_of_stamps(EventArrays *arrays, Py_ssize_t events) except NULL:
+    """Return an array that begins with the stamps of this many events."""
+    cdef int64_t *copy = <int64_t *>resized(NULL, arrays.capacity * sizeof(int64_t))
+    memcpy(copy, arrays.stamps_ns, events * sizeof(int64_t))
+    return copy
+
+
+cdef inline int put_read(EventArrays *arrays, Py_ssize_t first, Py_ssize_t end, int64_t read_ns) except -1:
+    """Set when the events from number `first` to the last, before `end`, were read."""
+    if arrays.reads_ns == NULL:
+        if read_ns == arrays.stamps_ns[end - 1]:
+            return 0
+        arrays.reads_ns = copy_of_stamps(arrays, end)
+    for i in range(first, end):
+        arrays.reads_ns[i] = read_ns
+    return 0
+
+
+cdef inline int64_t earliest(const EventArrays *arrays, Py_ssize_t i) noexcept:
+    """Return when event i can have come at the earliest, ns."""
+    return arrays.stamps_ns[i] if arrays.earliest_ns == NULL else arrays.earliest_ns[i]
+
+
+cdef inline int64_t count_inexact(const EventArrays *arrays, Py_ssize_t events) noexcept:
+    """Count the events that may have come before their stamp."""
+    cdef int64_t count = 0
+    if arrays.earliest_ns != NULL:
+        for i in range(events):
+            count += arrays.earliest_ns[i] < arrays.stamps_ns[i]
+    return count
+
+
+cdef inline void free_array(int64_t *array) noexcept:
+    """Free an array; NULL: there is none."""
+    count_freed(array)
+    free(array)
+
+
+cdef inline void drop_tokens(EventArrays *arrays) noexcept:
+    """Let each event bear one token."""
+    free_array(arrays.tokens)
+    arrays.tokens = NULL
+
+
+cdef inline void free_arrays(EventArrays *arrays) noexcept:
+    """Free the arrays, which are not used again."""
+    free_array(arrays.stamps_ns)
+    free_array(arrays.earliest_ns)
+    free_array(arrays.reads_ns)
+    free_array(arrays.tokens)
+
+
+cdef enum:
+    MAX_RUNS = 1 << 16  # after these no more are listed
+
+
+cdef struct EventRun:
+    int64_t flags  # what each event of the run says (event_flags)
+    int64_t count  # token-bearing events with these flags that follow each other; 1 for any other event
+    int64_t at_ns  # when the first of them came; 0 for token-bearing ones from a file
+
+
+cdef struct EventRuns:
+    EventRun *list
+    Py_ssize_t count, capacity
+
+
+cdef inline int append_run(EventRuns *runs, int64_t flags, int64_t count, int64_t at_ns) except -1:
+    """List a run."""
+    if runs.count == runs.capacity:
+        runs.capacity = max(8, 2 * runs.capacity)
+        runs.list = <EventRun *>resized(runs.list, runs.capacity * sizeof(EventRun))
+    runs.list[runs.count] = EventRun(flags, count, at_ns)
+    runs.count += 1
+    return 0
+
+
+cdef inline int append_event(EventRuns *runs, int64_t flags, int64_t at_ns) except -1:
+    """List an event: extend the last run, or begin one."""
+    if flags & TOKENS and 0 < runs.count <= MAX_RUNS and runs.list[runs.count - 1].flags == flags:
+        runs.list[runs.count - 1].count += 1
+    elif runs.count <= MAX_RUNS:
+        append_run(runs, flags, 1, at_ns)
+    return 0
+
+
+cdef inline bint is_complete(const EventRuns *runs, int64_t events) noexcept:
+    """Return whether the runs hold all of so many token-bearing events."""
+    cdef int64_t listed = 0
+    for i in range(runs.count):
+        if runs.list[i].flags & TOKENS:
+            listed += runs.list[i].count
+    return runs.count <= MAX_RUNS and listed == events

@@ -1,0 +1,122 @@
+# cython: language_level=3
+"""What is asked of the kernel: the clock, sockets without waiting, and stamps of what a TCP socket sends and receives.
+
+Linux stamps each segment as it leaves the host and as it reaches it, on CLOCK_REALTIME. With what it reads, recvmsg
+returns the stamp of the last segment. The stamp of what was sent waits in the error queue of the socket, usually as
+soon as `send` returns. Other systems have no stamps.
+"""
+from libc.stdint cimport int64_t, uint64_t
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <time.h>
+    static inline int64_t loadgen_now_ns(void) {
+    #ifdef __APPLE__  /* Python's is the clock that stands still while the machine sleeps; CLOCK_MONOTONIC goes on */
+        return (int64_t)clock_gettime_nsec_np(CLOCK_UPTIME_RAW);
+    #else
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    #endif
+    }
+    """
+    # Nanoseconds on the clock of `time.monotonic_ns()`.
+    int64_t now_ns "loadgen_now_ns"() noexcept nogil
+
+
+cdef extern from *:
+    """
+    #include <sys/socket.h>
+    #ifndef MSG_NOSIGNAL  /* Python ignores SIGPIPE */
+    #define MSG_NOSIGNAL 0
+    #endif
+    """
+    enum: MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK
+    ssize_t recv(int fd, void *data, size_t size, int flags) nogil
+    ssize_t send(int fd, const void *data, size_t size, int flags) nogil
+
+
+cdef extern from *:
+    """
+    #include <stddef.h>
+    #include <stdint.h>
+    #include <string.h>
+    #include <time.h>
+    #include <sys/socket.h>
+    #ifdef __linux__
+    #include <netinet/in.h>
+    #include <linux/errqueue.h>
+    #include <linux/net_tstamp.h>
+    #include <linux/tcp.h>
+
+    static inline int loadgen_ask_for_stamps(int fd, int of_sent) {
+        int flags = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE;
+        if (of_sent)
+            flags |= SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_OPT_ID | SOF_TIMESTAMPING_OPT_TSONLY;
+        return setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof flags) == 0;
+    }
+
+    static inline int64_t loadgen_stamp_in(struct msghdr *message) {
+        struct cmsghdr *item;
+        struct timespec stamp = {0, 0};
+        for (item = CMSG_FIRSTHDR(message); item != NULL; item = CMSG_NXTHDR(message, item)) {
+            if (item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_TIMESTAMPING)
+                memcpy(&stamp, CMSG_DATA(item), sizeof stamp);
+        }
+        return (int64_t)stamp.tv_sec * 1000000000 + stamp.tv_nsec;
+    }
+
+    static inline ssize_t loadgen_receive(int fd, void *data, size_t size, int64_t *real_ns) {
+        union { char bytes[192]; struct cmsghdr aligned; } control;
+        struct iovec part = {data, size};
+        struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1,
+                                 .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+        ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT);
+        *real_ns = n > 0 ? loadgen_stamp_in(&message) : 0;
+        return n;
+    }
+
+    static inline int64_t loadgen_stamp_of_sent(int fd) {
+        union { char bytes[192]; struct cmsghdr aligned; } control;
+        struct msghdr message = {.msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+        return recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0 ? 0 : loadgen_stamp_in(&message);
+    }
+
+    static inline int loadgen_count_received(int fd, uint64_t *segments, uint64_t *bytes) {
+        struct tcp_info info;
+        socklen_t size = sizeof info;
+        if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0
+                || size < offsetof(struct tcp_info, tcpi_data_segs_in) + sizeof info.tcpi_data_segs_in)
+            return 0;
+        *segments = info.tcpi_data_segs_in;
+        *bytes = info.tcpi_bytes_received;
+        return 1;
+    }
+
+    static inline int64_t loadgen_real_ns(void) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    }
+    #else
+    static inline int loadgen_ask_for_stamps(int fd, int of_sent) { return 0; }
+    static inline ssize_t loadgen_receive(int fd, void *data, size_t size, int64_t *real_ns) {
+        *real_ns = 0;
+        return recv(fd, data, size, MSG_DONTWAIT);
+    }
+    static inline int64_t loadgen_stamp_of_sent(int fd) { return 0; }
+    static inline int loadgen_count_received(int fd, uint64_t *segments, uint64_t *bytes) { return 0; }
+    static inline int64_t loadgen_real_ns(void) { return 0; }
+    #endif
+    """
+    # Ask for stamps of what is received, and of what is sent or for none of these. False: the kernel has none.
+    bint ask_for_stamps "loadgen_ask_for_stamps"(int fd, bint of_sent) noexcept nogil
+    # Read without waiting, as recv. `real_ns`: the stamp of the last segment, 0: none came.
+    ssize_t receive "loadgen_receive"(int fd, void *data, size_t size, int64_t *real_ns) nogil
+    # Take the stamp of the last byte of a `send` from the error queue; 0: there is none.
+    int64_t stamp_of_sent "loadgen_stamp_of_sent"(int fd) noexcept nogil
+    # The data segments and bytes that have reached a TCP socket since it was opened; False: not known.
+    bint count_received "loadgen_count_received"(int fd, uint64_t *segments, uint64_t *bytes) noexcept nogil
+    # Nanoseconds on CLOCK_REALTIME; 0: the system has no stamps.
+    int64_t real_ns "loadgen_real_ns"() noexcept nogil

@@ -1,0 +1,88 @@
+"""Client: the state of the measuring processes and their disturbances."""
+
+from collections.abc import Iterator
+
+from loadgen.report.html import Block, Items, Paragraph, Span, Table
+from loadgen.report.result import RunResult
+from loadgen.report.result.client import ProcessUsage, Worker
+from loadgen.report.sections.glossary import term
+from loadgen.util.number_format import UNKNOWN, fixed, percent, plural
+
+
+def lines(result: RunResult) -> Iterator[str]:
+    """Write how busy the client was, its connections, and whether its files are complete."""
+    client = result.client
+    users = result.provenance.settings.users
+    if users is not None:
+        yield "Closed loop: each request was due when its user had thought; no user has two requests in flight."
+    elif result.closed_loop:
+        yield "Closed loop: each request was due when a slot was free; no wait in front of the server is measured."
+    yield f"Client: {_loop_and_connections(result)}"
+    tokens = result.tokens
+    if (events := tokens.token_events) and not tokens.unbounded_events:
+        what = "tokens" if result.streams else "answers"
+        by_kernel = percent(1 - tokens.user_stamped_events / events, 1)
+        exact = percent(1 - tokens.inexact_events / events, 1)
+        yield f"Arrival times: {by_kernel} of the {what} stamped by the kernel, {exact} exact"
+    if result.provenance.engine.continuous_usage == "refused":
+        yield "The server refuses to count tokens with every event (--continuous-usage): it was not asked to."
+    if client.connections_reused is False and not result.outcomes.get("refused"):
+        yield "The server closes its connections soon after each response: none was used twice."
+    if client.records_error:
+        yield f"The records are not complete: {client.records_error}"
+    if (capture := client.capture) is not None:
+        left_out = f", {capture.left_out} left out for lack of room" if capture.left_out else ""
+        yield f"Captured {plural(capture.responses, 'response')}{left_out}"
+        if capture.error:
+            yield f"The capture is not complete: {capture.error}"
+
+
+def _loop_and_connections(result: RunResult) -> str:
+    """Write the known facts: how busy a killed process was, and what it had opened, is unknown."""
+    client, workers = result.client, len(result.workers)
+    ahead, late, spare = client.warm_connections, client.late_connections, client.spare_connections or 0
+    loop = f"{workers} workers, the busiest loop" if workers > 1 else "loop"
+    busy = "" if client.busy_share is None else f"{loop} {percent(client.busy_share)} busy, "
+    if ahead is None:
+        return f"{busy}{plural(late, 'connection')} opened by requests"
+    return f"{busy}connections opened: {ahead} before the clock, {spare} in the background, {late} by requests"
+
+
+def blocks(result: RunResult) -> Iterator[Block]:
+    """Write the resource use and the disturbances that are known, then each worker if there were several."""
+    yield Items.of(lines(result))
+    client = result.client
+    facts: list[tuple[Span | str, str]] = [
+        ("CPU time", fixed(client.cpu_s, 1, "s")),
+        ("most memory", _megabytes(client)),
+        ("time of the cores that the host gave to others", percent(client.stolen_share, 1)),
+        ("held back by a CPU limit for", fixed(client.throttled_s, 1, "s")),
+    ]
+    for name, title in (("lag", "lag"), ("loop_stall", "loop stall"), ("gc_pause", "pause of the garbage collector")):
+        distribution = result.latency_ms.named(name)
+        if distribution.count:
+            p99, highest = fixed(distribution.p99_ms, unit="ms"), fixed(distribution.max_ms, unit="ms")
+            facts.append((term(name, title), f"p99 {p99}, at most {highest}"))
+    if rows := [(what, value) for what, value in facts if value != UNKNOWN]:
+        yield Table.of(("", ""), rows, text_columns=1)
+    if client.disturbance:
+        yield Paragraph.of(f"Meanwhile {client.disturbance}.")
+    if len(result.workers) > 1:
+        yield _workers(result.workers)
+
+
+def _workers(workers: list[Worker]) -> Table:
+    head = ("worker", "machine", "end", "loop busy", "CPU time", "most memory")
+    rows = []
+    for worker in workers:
+        client = worker.client
+        end = worker.lost or ("is not known" if client.wall_s is None else "came to its end")
+        words = (str(worker.number), worker.host or "this one", end)
+        numbers = (percent(client.busy_share), fixed(client.cpu_s, 1, "s"), _megabytes(client))
+        rows.append((*words, *numbers))
+    return Table.of(head, rows, text_columns=3)
+
+
+def _megabytes(client: ProcessUsage) -> str:
+    memory = client.peak_memory_bytes
+    return fixed(memory and memory / 1e6, 1, "MB")

@@ -1,0 +1,162 @@
+"""Latencies: the table of latencies, its columns, marks and notes."""
+
+from collections.abc import Iterator, Sequence
+
+from loadgen.checks.distortion import GAPS_BELOW_50_US, READ_TOGETHER, allowed_ms
+from loadgen.checks.workload import TOKENS_PER_EVENT
+from loadgen.config.slo import LATENCY_METRICS
+from loadgen.metrics.snapshot import DISTRIBUTIONS, LATENCIES, requests_of
+from loadgen.report.html import Block, Items, Paragraph, Span, Table
+from loadgen.report.result import RunResult
+from loadgen.report.result.latencies import Distribution, Errors
+from loadgen.report.sections.glossary import term
+from loadgen.stats.percentile_confidence_interval import least_samples
+from loadgen.util.number_format import bounds, fixed, four_digits
+
+TITLES = {metric: metric.upper() for metric in LATENCY_METRICS}
+TOKEN_ROWS = {"ttft", "ttfo", "tpot", "itl", "icl"}  # rows that answers in one piece do not have
+# The checks that find several tokens in one event, or several events sent at once.
+BUNDLING = (TOKENS_PER_EVENT, GAPS_BELOW_50_US, READ_TOGETHER)
+FEW_REQUESTS = "* few requests; 99 % confidence interval if requests are independent, in ms"
+HEADLINE_COLUMNS = ("p50", "p99")  # columns that are seen where there is no room for all
+WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
+
+
+def rows(result: RunResult) -> Iterator[str]:
+    """Write the table."""
+    columns = statistics(result)
+    yield f"{'Latency (ms)':<18}" + "".join(f"{column:>10}" for column in columns)
+    for name, title in distributions(result):
+        yield _row(title, result.latency_ms.named(name), columns, request_count(name, result))
+
+
+def notes(result: RunResult) -> Iterator[str]:
+    """Write the notes below the table: client errors, intervals of few values, what ICL is."""
+    columns = statistics(result)
+    named = list(distributions(result))
+    for name, title in named:
+        if error := large_client_errors(name, result, columns):
+            yield f"{title}: {error}"
+    intervals: list[str] = []
+    for name, title in named:
+        intervals += _interval_text(name, title, result)
+    if intervals:
+        yield f"{FEW_REQUESTS}: {', '.join(intervals)}"
+    if not result.streams:
+        return
+    yield "ICL: inter-chunk latency, from one event with tokens to the next; vLLM, and the block above, call it ITL"
+    # Gaps between events are no gaps between tokens where an event has several.
+    tokens = result.tokens
+    bundled = tokens.output_tokens - tokens.hidden_tokens > tokens.token_events
+    values = {check.name: check.value for check in result.checks if check.ok is False}
+    reasons = [values[name] for name in BUNDLING if name in values and (bundled or name != TOKENS_PER_EVENT)]
+    if reasons:
+        yield f"  ICL is between groups of tokens here; 1000 / ICL is not the tok/s of a user: {'; '.join(reasons)}"
+
+
+def blocks(result: RunResult) -> Iterator[Block]:
+    """Write every latency: percentiles, mean and maximum, and the intervals of those that are of few values."""
+    names = statistics(result)
+    columns = [*HEADLINE_COLUMNS, *(name for name in names if name not in HEADLINE_COLUMNS)]
+    rows, intervals, errors = list[list[Span | str]](), list[str](), list[str]()
+    for name, title in distributions(result):
+        distribution, requests = result.latency_ms.named(name), request_count(name, result)
+        cells = [f"{four_digits(distribution.statistic_ms(column))}{few_mark(column, requests)}" for column in columns]
+        rows.append([term(name, title), *cells, str(distribution.count)])
+        intervals += _interval_text(name, title, result)
+        if error := large_client_errors(name, result, names):
+            errors.append(f"{title}: {error}")
+    yield Table.of(("Latency (ms)", *columns, "count"), rows, text_columns=1)
+    if intervals:
+        yield Paragraph.of(f"{FEW_REQUESTS}: {', '.join(intervals)}.")
+    if errors:
+        yield Items.of(errors)
+
+
+def statistics(result: RunResult) -> list[str]:
+    """List the columns of the table: mean, percentiles, maximum."""
+    return ["mean", *result.latency_ms.ttft_due.percentiles_ms, "max"]
+
+
+def distributions(result: RunResult) -> Iterator[tuple[str, str]]:
+    """List the rows of the table: the name of each distribution, and its title."""
+    clocks = ("due", "sent") if result.latency_from == "due" else ("sent", "due")
+    redundant = _redundant(result)
+    for metric, title in (TITLES | WAITS).items():
+        if metric in redundant:
+            continue
+        if metric in DISTRIBUTIONS:
+            yield metric, title
+        else:
+            for clock in clocks:
+                yield f"{metric}_{clock}", f"{title} from {clock}"
+
+
+def measured(result: RunResult) -> Iterator[tuple[str, str]]:
+    """List the latencies of the table that were measured, on the clock of the result."""
+    other = "_sent" if result.latency_from == "due" else "_due"
+    for name, title in distributions(result):
+        if name not in WAITS and not name.endswith(other) and result.latency_ms.named(name).count:
+            yield name, title
+
+
+def client_errors(name: str, result: RunResult) -> Errors:
+    """Look up the client error of each statistic of a latency, ms; empty if it is unknown."""
+    return {} if result.client_error_ms is None else result.client_error_ms.named(name)
+
+
+def large_client_errors(name: str, result: RunResult, statistics: Sequence[str]) -> str:
+    """Say how far the client may have moved statistics of a latency, where that is more than the verdict allows."""
+    if name not in LATENCIES:
+        return ""
+    values, errors = result.latency_ms.named(name), client_errors(name, result)
+    beyond = [
+        f"{four_digits(error)} at {statistic}"
+        for statistic in statistics
+        if (error := errors.get(statistic)) is not None and error > allowed_ms(values.statistic_ms(statistic) or 0.0)
+    ]
+    return f"client at most {', '.join(beyond)}" if beyond else ""
+
+
+def request_count(name: str, result: RunResult) -> int:
+    """Count the requests that the values of a distribution come from."""
+    return requests_of(name, lambda latency: result.latency_ms.named(latency).count)
+
+
+def few_mark(column: str, requests: int) -> str:
+    """Mark a percentile of too few requests with a star."""
+    return "*" if column.startswith("p") and 0 < requests < least_samples(float(column[1:])) else ""
+
+
+def _redundant(result: RunResult) -> set[str]:
+    """Name the rows that would only repeat another one, or be all zero."""
+    tokens = result.tokens
+    repeated = {
+        "itl": not tokens.imputed_gaps,  # each event brought one token, as far as the server tells
+        "ttfo": not tokens.reasoning_events,  # the first token is the first of the answer: TTFT
+        "pool_wait": result.numbers.max_concurrency is None or result.closed_loop,
+        "connect": not result.client.late_connections,
+    }
+    absent = set() if result.streams else TOKEN_ROWS
+    return absent | {name for name, is_so in repeated.items() if is_so}
+
+
+def _row(title: str, distribution: Distribution, columns: list[str], requests: int) -> str:
+    line, star = f"{title:<18}", ""
+    for column in columns:
+        value = distribution.statistic_ms(column)
+        line += f"{fixed(value):>{10 - len(star)}}"  # the mark stands in the space before the next column
+        star = few_mark(column, requests)
+        line += star
+    return line
+
+
+def _interval_text(name: str, title: str, result: RunResult) -> Iterator[str]:
+    """Write the interval of the highest marked percentile in a row; of one clock alone, and not of waits."""
+    if name.endswith(("_due", "_sent")) and not name.endswith(result.latency_from):
+        return
+    intervals = result.intervals_ms.named(name)
+    marked = [column for column in intervals if few_mark(column, request_count(name, result))]
+    for column in marked[-1:]:
+        low, high = intervals[column]
+        yield f"{title} {column} {bounds(low, high, fixed, '>= {}', '<= {}')}"

@@ -1,0 +1,185 @@
+"""Server: its prefix cache, and what servers and GPUs reported, beside what was measured."""
+
+from collections.abc import Iterable, Iterator
+from urllib.parse import urlsplit
+
+from loadgen.config.load import AS_IS, COLD, SALTED
+from loadgen.report.html import Block, Paragraph, Table
+from loadgen.report.result import RunResult
+from loadgen.report.result.server import GpuLevels, MetricsSource, PrefixCache, ServerMetrics
+from loadgen.report.sections import groups
+from loadgen.util.number_format import UNKNOWN, fixed, percent, plural
+
+HEADINGS = ("server", "loadgen")
+NO_METRICS = "No server metrics: --server-metrics was off, or the server has no metrics that are known."
+UNKNOWN_METRICS = "Server metrics are unknown: the run was killed before its end."
+
+
+def metric_lines(result: RunResult) -> Iterator[str]:
+    """Write the block of the console report; nothing where there are no metrics."""
+    metrics = result.server
+    if metrics is None:
+        return
+    if metrics.missing:
+        yield _missing_servers(metrics.missing)
+    if metrics.sources:
+        yield _heading(metrics.sources)
+        if rows := table(result, metrics):
+            rows.insert(0, ("", *HEADINGS))
+            names, theirs, ours = (max(len(row[column]) for row in rows) for column in range(3))
+            for what, server, client in rows:
+                yield f"  {what:<{names}}  {server:>{theirs}}  {client:>{ours}}".rstrip()
+    if metrics.gpus:
+        yield _gpu_summary(metrics.gpu_levels)
+
+
+def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str]]:
+    """List what the server reported, with what loadgen measured of the same; without what the server does not report.
+
+    Returns:
+        Rows of a name, the value of the server, and that of loadgen; the last is empty if only the server knows it.
+    """
+    ttft, counts, levels, tokens = metrics.ttft_ms, metrics.counts, metrics.levels, result.tokens
+    rows: list[tuple[str, str, str]] = []
+    if ttft is not None:
+        theirs, ours = ttft.server, ttft.ours
+        rows.append(("TTFT mean, ms from sent", fixed(theirs.mean), fixed(ours.mean)))
+        rows.append(("TTFT p50, ms from sent", _bucket(theirs.p50), fixed(ours.p50)))
+        rows.append(("TTFT p99, ms from sent", _bucket(theirs.p99), fixed(ours.p99)))
+    left = result.departures
+    never_sent = result.cancelled.never_sent + result.never_due + (left.never_sent if left else 0)
+    ended = sum(result.outcomes.values()) - never_sent
+    has_batches = tokens.results > result.numbers.completed  # a server counts each input as a request
+    for what, count, measured in (
+        (
+            "inputs ended" if has_batches else "requests ended",
+            counts.requests,
+            tokens.results if has_batches else ended,
+        ),
+        ("requests aborted", counts.aborted or None, left.disconnected if left else None),
+        ("input tokens", counts.prompt_tokens, tokens.input_tokens),
+        ("output tokens", counts.generation_tokens if result.generates else None, tokens.output_tokens),
+        ("preemptions", counts.preemptions, None),
+    ):
+        if count is not None:
+            rows.append((what, f"{count:.0f}", "" if measured is None else f"{measured}"))
+    for what, level, form in (
+        ("requests running, mean", levels.running, "{:.1f}"),
+        ("requests waiting, mean", levels.waiting, "{:.1f}"),
+        ("KV cache in use, mean", levels.kv_usage, "{:.1%}"),
+    ):
+        if level.mean is not None:
+            rows.append((what, f"{form.format(level.mean)} (max {form.format(level.max)})", ""))
+    for what, share in (
+        ("prompt tokens from the prefix cache", metrics.prefix_hit_rate),
+        ("drafted tokens accepted", metrics.spec_acceptance),
+    ):
+        if share is not None:
+            rows.append((what, percent(share, 1), ""))
+    return rows
+
+
+def call_lines(result: RunResult) -> Iterator[str]:
+    """Name the calls to the servers beside the load that succeeded; nothing where there are none."""
+    paths: dict[str, list[str]] = {}
+    for call in result.server_calls:
+        path = urlsplit(call.url).path
+        if call.error is None and path not in paths.setdefault(call.moment, []):
+            paths[call.moment].append(path)
+    if calls := [f"{' and '.join(names)} {moment} the run" for moment, names in paths.items() if names]:
+        yield f"Calls to the server: {', '.join(calls)}"
+
+
+def cache_lines(result: RunResult) -> Iterator[str]:
+    """Write what was done to the cache, what it gave back, and what it could; nothing where none of it is known."""
+    cache = result.prefix_cache
+    if cache is None or (cache.protocol == AS_IS and cache.hit_rate is None):
+        return
+    hits = "the server does not say what it found there"
+    if cache.hit_rate is not None:
+        hits = f"{percent(cache.hit_rate, 1)} of the input came from it, by {cache.hit_rate_from}"
+    yield f"Prefix cache: {_cache_state(cache)}; {hits}; {_best_hits(cache)}"
+
+
+def blocks(result: RunResult) -> Iterator[Block]:
+    """Write the targets, the prefix cache, then the metrics of the server, or that there are none."""
+    if result.targets:
+        balance, clock = result.provenance.settings.balance, result.latency_from
+        about = f"{len(result.targets)} targets shared the requests ({balance}); latencies are counted from {clock}."
+        yield Paragraph.of(about)
+        yield groups.block_table(groups.targets(result))
+    for text in cache_lines(result):
+        yield Paragraph.of(f"{text}.")
+    metrics = result.server
+    if metrics is None:
+        yield Paragraph.of(NO_METRICS if result.client.wall_s is not None else UNKNOWN_METRICS)
+        return
+    if metrics.missing:
+        yield Paragraph.of(_missing_servers(metrics.missing))
+    if metrics.sources:
+        yield Paragraph.of(_heading(metrics.sources))
+        yield Table.of(("", *HEADINGS), table(result, metrics), text_columns=1)
+    if metrics.gpus:
+        yield Paragraph.of(f"{_gpu_summary(metrics.gpu_levels)}.")
+
+
+def _missing_servers(missing: list[str]) -> str:
+    """Name the servers without metrics, where others have some."""
+    return f"No server metrics from {', '.join(missing)}: the metrics of the other servers do not cover the whole run."
+
+
+def _heading(sources: list[MetricsSource]) -> str:
+    """Name the sources, and how often they were scraped."""
+    scrapes = sum(len(source.failed) for source in sources)
+    failed = sum(why is not None for source in sources for why in source.failed)
+    where = sources[0].url if len(sources) == 1 else f"{len(sources)} sources"
+    return f"Server metrics ({where}; {plural(scrapes, 'scrape')}" + (f", {failed} failed):" if failed else "):")
+
+
+def _bucket(ends: list[float | None] | None) -> str:
+    """Write a percentile of which only the bucket is known."""
+    match ends:
+        case [low, None]:
+            return f"above {low:.0f}"
+        case [low, high]:
+            return f"{low:g} to {high:g}"
+    return UNKNOWN
+
+
+def _gpu_summary(levels: list[GpuLevels]) -> str:
+    """Sum up the GPUs in a line."""
+    parts = []
+    if power := _known(gpu.power_w.mean for gpu in levels):
+        parts.append(f"{sum(power):.0f} W on average")
+    if busy := _known(gpu.busy_share.mean for gpu in levels):
+        parts.append(f"{percent(sum(busy) / len(busy))} busy")
+    if clock := _known(gpu.sm_clock_mhz.mean for gpu in levels):
+        parts.append(f"{sum(clock) / len(clock):.0f} MHz")
+    if memory := _known(gpu.memory_bytes.max for gpu in levels):
+        parts.append(f"{sum(memory) / 1e9:.1f} GB in use")
+    return f"GPUs ({len(levels)}): {', '.join(parts) or UNKNOWN}"
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _cache_state(cache: PrefixCache) -> str:
+    if cache.protocol == AS_IS:
+        return "as it was"
+    if cache.protocol == COLD:
+        return "cold, emptied before the clock started"
+    if cache.protocol == SALTED:
+        return f"salted ({cache.salt})"
+    prompts = {"prefix": "distinct prefixes", "prompt": "distinct prompts"}[cache.warmed_by or "prompt"]
+    return f"warm, {cache.warm_requests or 0} {prompts} sent before, {plural(cache.warmed or 0, 'request')} ok"
+
+
+def _best_hits(cache: PrefixCache) -> str:
+    if cache.best_hit_rate is None:
+        return f"at best: unknown, since {cache.best_unknown}"
+    size = plural(cache.block_size or 0, "token")
+    template = ""
+    if cache.unpredicted_share:
+        template = f", without the {percent(cache.unpredicted_share, 1)} of the input that its chat template added"
+    return f"at best: {percent(cache.best_hit_rate, 1)} in blocks of {size} ({cache.block_size_from}){template}"

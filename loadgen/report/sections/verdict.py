@@ -1,0 +1,178 @@
+"""Verdict: banners, the verdict with its checks, and the limits of the SLO, with what a run shows of each."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from loadgen.checks import GROUPS, Check
+from loadgen.config import slo
+from loadgen.config.slo import Limit
+from loadgen.metrics.failures import Failures, lost_text
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.report.html import Block, Items, Line, Note, NoteKind, Paragraph, Span, Table, Tone, line, prose
+from loadgen.report.result import RunResult
+from loadgen.report.result.outcomes import LimitResult, judge_limits
+from loadgen.stats.percentile_confidence_interval import interval, least_samples
+from loadgen.util.number_format import UNKNOWN, bounds, four_digits, ms, percent, percentile, plural, rounded_up
+
+MET = {True: "met", False: "MISSED", None: "CANNOT TELL at this client error"}
+
+
+def lines(result: RunResult) -> Iterator[str]:
+    """Write the banners, the verdict with its reasons, and the limits of the SLO."""
+    yield from banners(result)
+    yield from _verdict_and_checks(result)
+    yield from slo_lines(result)
+
+
+def banners(result: RunResult) -> Iterator[str]:
+    """Write the banners: facts that change the meaning of all numbers."""
+    if result.simulated:
+        yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, not a real server."
+    if result.insecure:
+        yield "INSECURE: the server's TLS certificate was not verified (--insecure)."
+    if result.partial:
+        lost = lost_text(result.cancelled.in_flight, result.cancelled.never_sent)
+        yield f"PARTIAL: {result.partial}{f'; requests: {lost}' if lost else ''}."
+    elif result.no_answer_since_s is not None:
+        yield f"NO ANSWER from {result.no_answer_since_s:.1f} s on: every connection was refused."
+    if result.outcomes and not result.outcomes.get("ok"):
+        yield "NO REQUEST SUCCEEDED: there are no latencies."
+    if (silent := result.silent_streams).count:
+        examples = ", ".join(
+            f"request {silence.index} from {silence.since_s:.1f} s on for {silence.for_s:.1f} s"
+            for silence in silent.examples
+        )
+        yield f"SILENT STREAMS: {plural(silent.count, 'stream')} had no token for 60 s or more ({examples})."
+    if result.overloaded:
+        yield "OVERLOADED: requests came faster than they were answered."
+
+
+def _verdict_and_checks(result: RunResult) -> Iterator[str]:
+    """Write the verdict, the checks that failed, and the notes."""
+    yield f"Verdict: {_verdict_summary(result)}"
+    for advice, checks in groupby(result.failed_checks, lambda check: check.advice):
+        for check in checks:
+            yield f"  {check.name}: {check.finding}"
+        yield f"    -> {advice}"
+    if because := _explanation(result):
+        yield f"  explained by: {because}"
+    for check in result.notes:
+        yield f"  note: {check.value}"
+        yield f"    -> {check.advice}"
+
+
+def _verdict_summary(result: RunResult) -> str:
+    """Write the verdict, and how many of the checks that apply passed."""
+    applied = [check for check in result.checks if check.ok is not None and not check.explains]
+    wrong = [check for check in applied if not check.ok]
+    noted = f", {plural(notes, 'note')}" if (notes := len(result.notes)) else ""
+    client = ""
+    if worst := result.max_client_error:
+        figure, error_ms = worst
+        client = f", client at most {rounded_up(error_ms)} ms ({figure} of the whole run)"
+    return f"{result.verdict}{client}; {len(applied) - len(wrong)} of {len(applied)} checks passed{noted}"
+
+
+def _explanation(result: RunResult) -> str:
+    """Say what explains the failed checks; empty if nothing does."""
+    return ", ".join(f"{check.name} {check.value}" for check in result.explanations)
+
+
+def slo_lines(result: RunResult) -> Iterator[str]:
+    """Write each limit of the SLO, and whether it was met."""
+    for row in result.slo:
+        is_rate = "_rate" in row.limit
+        bare = "" if is_rate or not row.limit[-1:].isdigit() else "ms"  # what a limit without a unit means
+        if row.beyond:
+            value = _failed_of(result, row)
+        else:
+            value = UNKNOWN if row.value is None else row.value_text
+        if row.met is None:
+            value += f", client at most {four_digits(row.client_error_ms, 'ms')}"
+        yield f"SLO {row.limit}{bare}: {MET[row.met]} ({value})"
+
+
+def _failed_of(result: RunResult, row: LimitResult) -> str:
+    """Write the share of failed requests because of which a limit is missed: of all, or of its class."""
+    for part in result.classes:
+        if row in part.named_limits:
+            return f"{percent(part.failed / part.requests, 2)} of {plural(part.requests, 'request')} failed"
+    failures = Failures.among(result.outcomes, result.never_due)
+    return f"{percent(failures.failed / failures.of, 2)} of {plural(failures.of, 'request')} failed"
+
+
+def describe_misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str]:
+    """Describe each limit that is not met, in a line.
+
+    Args:
+        limits: The SLO.
+        snapshot: What was measured.
+        clock: "due" or "sent", from which latencies start.
+
+    Raises:
+        BadInput: A limit is not understood.
+    """
+    failures = snapshot.failures
+    outcomes = ", ".join(f"{name} {count}" for name, count in snapshot.outcomes.items()) or "none ended"
+    for limit, row in zip(slo.required_limits(limits), judge_limits(limits, snapshot, clock), strict=True):
+        if row.met:
+            continue
+        if row.beyond:
+            share = percent(failures.failed / failures.of, 2)
+            yield f"{limit.text} is missed: {share} of {failures.of} requests failed ({outcomes})"
+            continue
+        if limit.metric == "error":
+            value = f"{percent(row.value, 2)} of {failures.of} requests ({outcomes})"
+        else:
+            value = _latency_value(limit, row.value, snapshot, clock)
+        client = f", with a client error of at most {four_digits(row.client_error_ms)} ms"
+        how = "is missed" if row.met is False else "cannot be told"
+        yield f"{limit.text} {how}: {limit.name} is {value}{client if row.met is None else ''}"
+
+
+def _latency_value(limit: Limit, value: float | None, snapshot: Snapshot, clock: str) -> str:
+    """Write the value of a latency, and how far it may be believed."""
+    if value is None:
+        return f"{UNKNOWN}: nothing was measured"
+    histogram, p = snapshot.histograms[slo.distribution(limit.metric, clock)], limit.percentile
+    shown = f"{ms(value * 1e6)} of {histogram.count} values"
+    if limit.metric not in slo.GAPS and (failed := snapshot.failures.failed) and limit.statistic != "mean":
+        return f"{shown} and {plural(failed, 'failed request')}"
+    if p is None:
+        return shown
+    needed, requests = least_samples(p), snapshot.requests_of(slo.distribution(limit.metric, clock))
+    few = f" ({percentile(p)} needs {needed})" if requests < needed else ""
+    if limit.metric in slo.GAPS:
+        return f"{shown} of {plural(requests, 'request')}{few}"
+    return f"{shown}{few}, at 99 % confidence {bounds(*interval(histogram, p), ms)} if requests were independent"
+
+
+def blocks(result: RunResult, kind: NoteKind) -> Iterator[Block]:
+    """Write what happened and why the run is not VALID, the notes, and every check.
+
+    Args:
+        result: The result.
+        kind: The kind of the badge, whose colour the reasons have.
+    """
+    reasons = [*map(line, banners(result)), *map(reason, result.failed_checks)]
+    if reasons:
+        because = _explanation(result)
+        explained = (Paragraph.of(f"Explained by: {because}."),) if because else ()
+        title = f"Reasons and advice ({len(reasons)})"
+        yield Note(kind, title, (Items(tuple(reasons)), *explained), folded=True)
+    if notes := tuple(reason(note, note.value) for note in result.notes):
+        yield Note("note", f"Bear in mind ({len(notes)})", (Items(notes),), folded=True)
+    rows = []
+    for check in result.checks:
+        state = Span("passed") if check.ok else Span("does not apply", Tone.QUIET)
+        if check.ok is False:
+            state = Span("failed" if check.counts else "explains" if check.explains else "noted", Tone.BAD)
+        rows.append((f"{check.group} {GROUPS[check.group].about}", check.name, state, check.value, check.limit))
+    table = Table.of(("group", "check", "", "value", "limit"), rows)
+    yield Note("note", f"All checks: {_verdict_summary(result)}", (table,), folded=True)
+
+
+def reason(check: Check, what: str = "") -> Line:
+    """Write why a check failed, or what else it found, and what to do."""
+    name = Span(check.name, Tone.STRONG)
+    return line(name, f": {what or check.finding}. What to do: ", *prose(check.advice), ".")

@@ -1,1 +1,0 @@
-"""Runs on several machines, through Ray."""

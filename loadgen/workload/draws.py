@@ -1,0 +1,127 @@
+"""What a run draws by itself for each request or session: `uniforms`, `ClassDraws` and `Departures`.
+
+`uniforms` are random numbers that depend on a seed, a purpose and what they are drawn for alone. Any number of
+processes draws the same ones, in any order. They need no NumPy, which a measuring process does not import.
+"""
+
+import hashlib
+import itertools
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Self
+
+from loadgen.config.request_class import IN_TURN
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.user_behavior import Disconnect
+from loadgen.core.record import Record
+from loadgen.util.clock import NS_PER_S
+from loadgen.workload.prompt import Prompt
+
+_BYTES = 6  # of a number: the most whole bytes that a float holds exactly
+_BLOCK = 4096  # numbers drawn at a time
+
+
+def uniforms(count: int, seed: int, purpose: str, *of: int) -> list[float]:
+    """Draw numbers from 0 up to, and without, 1.
+
+    Args:
+        count: How many: at most ten.
+        seed: The seed of the run, or of the part of it that they belong to.
+        purpose: What they decide, so that draws of different purposes do not depend on each other.
+        of: The numbers of what they are drawn for: a request, a user, a session and its turn.
+    """
+    name = "/".join([purpose, *map(str, (seed, *of))])
+    drawn = hashlib.blake2b(name.encode(), digest_size=count * _BYTES).digest()
+    return [int.from_bytes(drawn[at : at + _BYTES]) / 2**48 for at in range(0, len(drawn), _BYTES)]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassDraws:
+    """Draws classes by their shares, each session by itself; or they take turns.
+
+    Sessions that arrive as a Poisson process are then a Poisson process of each class, with its share of the rate
+    (Kingman, Poisson Processes, 1993, section 5.1).
+
+    Attributes:
+        bounds: The upper bound of each class in draws from 0 to 1, ascending.
+        in_turn: Whether they take turns instead.
+        seed: The seed of the draws.
+    """
+
+    bounds: tuple[float, ...]
+    in_turn: bool
+    seed: int
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings) -> Self:
+        """Create the draws of the classes of a run, at least one.
+
+        Raises:
+            BadInput: A class is invalid.
+        """
+        bounds = tuple(itertools.accumulate(request_class.share for request_class in settings.request_classes))
+        in_turn = bool(settings.lora_modules) and settings.lora_assignment == IN_TURN
+        return cls(bounds, in_turn, seed_of(settings, "order"))
+
+    def numbers(self) -> Iterator[int]:
+        """Yield the number of the class of each session, without an end. They depend on shares and seed alone."""
+        import numpy as np
+
+        if self.in_turn:
+            yield from itertools.cycle(range(len(self.bounds)))
+        rng, last = np.random.default_rng([self.seed, *b"classes"]), len(self.bounds) - 1
+        while True:
+            for drawn in rng.random(_BLOCK).tolist():
+                yield min(bisect_right(self.bounds, drawn), last)
+
+
+def classed(prompts: Iterable[Prompt], numbers: Iterator[int]) -> Iterator[Prompt]:
+    """Yield the prompts, those of each session with the next of the numbers as their class."""
+    number = 0
+    for prompt in prompts:
+        if not prompt.follows:
+            number = next(numbers)
+        yield replace(prompt, class_number=number)
+
+
+@dataclass(frozen=True, slots=True)
+class Departures:
+    """Users who leave: each request draws for itself, so that any number of workers draws the same.
+
+    Attributes:
+        disconnect: Their share, and when they leave.
+        seed: The seed of the draws, that of the arrivals.
+    """
+
+    disconnect: Disconnect
+    seed: int
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings) -> Self | None:
+        """Create the departures of `--disconnect`; None without it.
+
+        Raises:
+            BadInput: Its value is invalid.
+        """
+        if settings.disconnect is None:
+            return None
+        return cls(Disconnect.parse(settings.disconnect), seed_of(settings, "arrivals"))
+
+    def drawn(self, index: int) -> bool:
+        """Return whether the user of request `index` leaves; it depends on the index, the seed and the share alone."""
+        return uniforms(1, self.seed, "disconnect", index)[0] < self.disconnect.share
+
+    def mark(self, record: Record) -> None:
+        """Write into the record of a request that is about to be sent when its user leaves, if it was drawn."""
+        if not self.drawn(record.index):
+            return
+        if self.disconnect.tokens is not None:
+            record.disconnect_tokens = self.disconnect.tokens
+        elif self.disconnect.after_s is not None:
+            record.disconnect_ns = int(self.disconnect.after_s * NS_PER_S)
+
+
+def left_after(record: Record) -> str:
+    """Say when the user of a request left that was to leave at a time."""
+    return f"the user left {record.disconnect_ns / NS_PER_S:g} s after it was sent"
