@@ -8,10 +8,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.http1 import Response
 from loadgen.core.record import Record
 from loadgen.lab.tools.emulate.recorded_run import RecordedRun
-from loadgen.lab.tools.emulate.row import Row
-from loadgen.lab.tools.emulate.rule import Rules
-from loadgen.lab.tools.emulate.tool import Tool
-from loadgen.lab.tools.emulate.view import View
+from loadgen.lab.tools.emulate.tool import Row, Rules, Tool, View
 from loadgen.metrics.recorder import Recorder
 from loadgen.runner.run_result import Result, conclude
 from loadgen.workload.arrivals import Schedule

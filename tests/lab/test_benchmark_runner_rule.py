@@ -58,7 +58,7 @@ class TestBenchmarkRunner:
                 question, answer = (len(turn["value"].split()) for turn in turns[:2])
                 expected.append((f"sharegpt/c{number}", question, answer))
         assert 30 < len(expected) < 200
-        monkeypatch.setattr("loadgen.lab.tools.prompt_rules.benchmark_runner.BATCH", 7)
+        monkeypatch.setattr("loadgen.lab.tools.prompt_rules.sharegpt.BATCH", 7)
         for count in (0, 1, 30, len(expected)):
             assert self.rows(write(entries), count) == expected[:count]
 

@@ -9,8 +9,8 @@ import pytest
 from loadgen.config.data import FULL_LENGTH, Rule
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.lab.tools.prompt_rules import consecutive
-from loadgen.lab.tools.prompt_rules.guidellm_0_5 import Guidellm05Random
+from loadgen.lab.tools.prompt_rules import random_text
+from loadgen.lab.tools.prompt_rules.random_text import Guidellm05Random
 from loadgen.util import packages
 from loadgen.workload import datasets
 from loadgen.workload.datasets import rules
@@ -153,7 +153,7 @@ class TestConsecutiveIds:
     @pytest.mark.slow
     @pytest.mark.parametrize("asked", [{}, {"prefix": 30}, {"ratio": 0.3}, {"prefix": 5, "ratio": 0.5, "seed": 7}])
     def test_prompts_are_the_tools(self, path, rule, asked, monkeypatch):
-        monkeypatch.setattr(consecutive, "BLOCK_TOKENS", 500)
+        monkeypatch.setattr(random_text, "BLOCK_TOKENS", 500)
         fields = {"prefix": "random_prefix_len", "ratio": "random_range_ratio", "seed": "seed"}
         changes = {fields[name]: str(value) if name == "ratio" else value for name, value in asked.items()}
         made = prompts(40, tokenizer=str(path), dataset_rule=rule, random_input_len=50, random_output_len=9, **changes)

@@ -9,7 +9,7 @@ import pytest
 
 from loadgen.cli.main import dispatch
 from loadgen.errors import BadInput
-from loadgen.lab.tools import tool_report, tool_result
+from loadgen.lab.tools import result_reader, tool_result
 from loadgen.lab.tools.tool_result import SGLANG, VLLM, VLLM_RS, ToolResult
 from tests.helpers.compared_runs import saved
 from tests.helpers.source import ROOT
@@ -79,7 +79,7 @@ def test_lists_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
 
 
 def test_report_is_vllms_block_and_the_audit() -> None:
-    block, _, below = tool_report.render(read(RUST)).partition("\n\n")
+    block, _, below = result_reader.render(read(RUST)).partition("\n\n")
     rows = dict(line.rsplit(":", 1) for line in block.splitlines() if ":" in line)
     assert rows["Successful requests"].strip() == "240"
     assert rows["Mean E2EL (ms)"].strip() == f"{data()['mean_e2el_ms']:.2f}"
@@ -88,7 +88,7 @@ def test_report_is_vllms_block_and_the_audit() -> None:
 
 
 def test_counts_that_sglang_does_not_keep_are_left_out() -> None:
-    text = tool_report.render(read(SGLANG_FILE))
+    text = result_reader.render(read(SGLANG_FILE))
     assert "Failed requests" not in text
     assert "Request rate configured" not in text  # it was unlimited
     assert f"Mean E2EL (ms):                          {data(SGLANG_FILE)['mean_e2e_latency_ms']:.2f}" in text

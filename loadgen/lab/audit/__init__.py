@@ -4,7 +4,6 @@
 """
 
 from loadgen.lab.audit.auditor import audit
-from loadgen.lab.audit.finding import Finding, Place
-from loadgen.lab.audit.finding_group import FindingGroup, grouped
+from loadgen.lab.audit.finding import Finding, FindingGroup, Place, grouped
 
 __all__ = ["Finding", "FindingGroup", "Place", "audit", "grouped"]

@@ -1,17 +1,17 @@
 """Audit of files: each is read as what it is and held to every rule, and all are held against each other."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from loadgen.errors import BadInput
 from loadgen.lab.audit.files import results
-from loadgen.lab.audit.finding import Finding
+from loadgen.lab.audit.finding import Finding, Findings
 from loadgen.lab.audit.page import Page
 from loadgen.lab.audit.published import Published
 from loadgen.lab.audit.rules import OF_PAGES, OF_RESULTS
-from loadgen.lab.audit.rules.copies import copies
 from loadgen.lab.audit.study import PublishedStudy
 
 
@@ -66,14 +66,34 @@ def audit_file(path: str) -> AuditedFile:
     if not page.results and not page.tables:
         raise BadInput("FILE", f"{path} has no block of results and no table", "name a page or a result")
     study = PublishedStudy(page)
-    found = [*chain.from_iterable(map(audit_result, page.results)), *chain(*(rule(study) for rule in OF_PAGES))]
-    return AuditedFile(path, page.results, found)
+    inconsistencies = [
+        *chain.from_iterable(map(audit_result, page.results)),
+        *chain(*(rule(study) for rule in OF_PAGES)),
+    ]
+    return AuditedFile(path, page.results, inconsistencies)
 
 
 def findings(files: Sequence[AuditedFile]) -> list[Finding]:
     """What of files cannot be true, by themselves and together, or does not show what it seems to."""
-    own = chain.from_iterable(file.findings for file in files)
-    return [*own, *copies({file.path: file.results for file in files})]
+    of_files = chain.from_iterable(file.findings for file in files)
+    return [*of_files, *copies({file.path: file.results for file in files})]
+
+
+def copies(files: Mapping[str, Sequence[Published]]) -> Findings:
+    """No two files have one and the same run; a file that was given twice is one.
+
+    Args:
+        files: The results of each file, by its name.
+    """
+    for (first, earlier_results), (_, later_results) in itertools.combinations(files.items(), 2):
+        for result in later_results:
+            original = next((earlier for earlier in earlier_results if earlier.same_run(result)), None)
+            if original is not None:
+                total = result.get("total_per_s") or result.get("output_per_s")
+                where = f"{first}:{original.place.line}"
+                why = f"every number is that of {where}, digit by digit: one of the two was not measured"
+                says = f"{result.title or 'result'}: total {total} tok/s"
+                yield Finding(result.place, "copied", says, "", why, cause=first)
 
 
 def audit(*paths: str) -> list[Finding]:
@@ -82,5 +102,7 @@ def audit(*paths: str) -> list[Finding]:
     Raises:
         BadInput: One of them cannot be read, or has no result and no table.
     """
-    found = findings([audit_file(path) for path in paths])
-    return sorted(found, key=lambda finding: (paths.index(finding.place.file), finding.place.line, finding.note))
+    inconsistencies = findings([audit_file(path) for path in paths])
+    return sorted(
+        inconsistencies, key=lambda finding: (paths.index(finding.place.file), finding.place.line, finding.note)
+    )

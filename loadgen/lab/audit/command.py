@@ -90,12 +90,12 @@ class ServingCommand:
     @cached_property
     def settings(self) -> Mapping[str, str]:
         """All that it sets but model and address, by engine-neutral names where the engine's flag table has one."""
-        found = dict(self._known.setting(name, value) for name, value in self.flags.items())
+        settings = dict(self._known.setting(name, value) for name, value in self.flags.items())
         knobs = variables()
-        found |= {knobs.get(name, name): value for name, value in self.env.items() if name not in _DEVICES}
+        settings |= {knobs.get(name, name): value for name, value in self.env.items() if name not in _DEVICES}
         return {  # without the spaces that JSON may have
             name: value.replace(" ", "") if value[:1] in ("{", "[") else value
-            for name, value in found.items()
+            for name, value in settings.items()
             if name not in ADDRESS
         }
 
@@ -109,8 +109,8 @@ class ServingCommand:
     @property
     def served_name(self) -> str:
         """The model's name in requests; empty where the server takes any, or nothing tells."""
-        known = engine_flags(self.engine)
-        named = {known.setting(name, value)[0]: value for name, value in self.flags.items()}
+        flags = engine_flags(self.engine)
+        named = {flags.setting(name, value)[0]: value for name, value in self.flags.items()}
         if self.engine == "SGLang":
             return ""
         return named.get("served_name", self.name if self.engine == "TensorRT-LLM" else self.model)
@@ -128,7 +128,8 @@ class ServingCommand:
 
     def changes(self, other: "ServingCommand") -> dict[str, tuple[str | None, str | None]]:
         """The settings in which it differs from another: name to the other's value and its own; None is unset."""
-        before, after = dict(other.settings), dict(self.settings)
+        before = dict(other.settings)
+        after = dict(self.settings)
         if self.name and other.name and self.name.lower() != other.name.lower():
             before["model"], after["model"] = other.name, self.name
         names = [*after, *(name for name in before if name not in after)]
@@ -145,12 +146,12 @@ class ServingCommand:
 
     def turned_off(self) -> dict[str, str]:
         """The flags and variables that turn a feature off: name to the feature."""
-        found = {}
+        features = {}
         for name, value in {**self.flags, **self.env}.items():
             knob, to = self._known.setting(name, value)
             if feature := turns_off(name, value) or (knob if to == OFF else ""):
-                found[name] = f"{feature} {knob if to == OFF else ''}".replace("_", " ").strip()
-        return found
+                features[name] = f"{feature} {knob if to == OFF else ''}".replace("_", " ").strip()
+        return features
 
     @property
     def _known(self) -> EngineFlags:

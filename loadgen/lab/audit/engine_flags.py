@@ -16,7 +16,7 @@ TABLES = {
     "llama.cpp": llamacpp.TABLE,
 }
 PORTS = {"vLLM": "8000", "SGLang": "30000", "TensorRT-LLM": "8000", "llama.cpp": "8080"}  # unless a flag says
-OFF, ON = "off", "on"
+OFF = "off"
 _OFF_WORDS = {"0", "false", "off", "no", "none", "disable", "disabled"}
 _OFF_PREFIXES = ("no-", "disable-")
 
@@ -37,15 +37,13 @@ class EngineFlags:
 
     def setting(self, flag: str, value: str) -> tuple[str, str]:
         """Return the engine-neutral setting and its value; the flag itself if no table knows it."""
-        known = flag if flag in self.names else self._completed(flag)
-        if known in self.switched_off:
-            return self.names[known], OFF
-        name = self.names.get(known, known)
-        return name, "" if value.lower() == "true" else value
-
-    def _completed(self, flag: str) -> str:
-        completed = [name for name in self.names if name.startswith(flag)] if self.prefixes and len(flag) > 1 else []
-        return completed[0] if len({self.names[name] for name in completed}) == 1 else flag
+        if flag not in self.names and self.prefixes and len(flag) > 1:
+            completed = [name for name in self.names if name.startswith(flag)]
+            if len({self.names[name] for name in completed}) == 1:
+                flag = completed[0]
+        if flag in self.switched_off:
+            return self.names[flag], OFF
+        return self.names.get(flag, flag), "" if value.lower() == "true" else value
 
 
 @cache
@@ -54,25 +52,30 @@ def engine_flags(engine: str) -> EngineFlags:
     if engine in TABLES:
         return _flags(TABLES[engine])
     tables = [_flags(table) for table in TABLES.values()]
-    given = {name for each in tables for name in each.names}
-    meanings = {name: {each.names[name] for each in tables if name in each.names} for name in given}
+    meanings: dict[str, set[str]] = {}
+    for table in tables:
+        for name, setting in table.names.items():
+            meanings.setdefault(name, set()).add(setting)
     # One letter means something else in every engine.
-    names = {name: next(iter(found)) for name, found in meanings.items() if len(found) == 1 and len(name) > 1}
-    return EngineFlags(names, frozenset(name for each in tables for name in each.switched_off), False)
+    names = {name: settings.pop() for name, settings in meanings.items() if len(settings) == 1 and len(name) > 1}
+    return EngineFlags(names, frozenset().union(*(table.switched_off for table in tables)), False)
 
 
 def likely_engines(flags: Iterable[str]) -> frozenset[str]:
     """Return the engines that know most of the flags; all engines if none knows any."""
-    given = [flag for flag in flags if len(flag) > 2]  # shorter ones mean something in every engine
-    known = {engine: sum(flag in engine_flags(engine).names for flag in given) for engine in TABLES}
-    return frozenset(engine for engine, count in known.items() if count == max(known.values()))
+    long_flags = [flag for flag in flags if len(flag) > 2]  # shorter ones mean something in every engine
+    counts = {engine: len([flag for flag in long_flags if flag in engine_flags(engine).names]) for engine in TABLES}
+    return frozenset(engine for engine, count in counts.items() if count == max(counts.values()))
 
 
 @cache
 def variables() -> dict[str, str]:
     """Return the environment variables that are settings: name to setting."""
-    forms = [(knob, form) for table in TABLES.values() for knob, forms in table.forms.items() for form in forms]
-    return {form.name: knob for knob, form in forms if isinstance(form, EnvVariable)}
+    settings: dict[str, str] = {}
+    for table in TABLES.values():
+        for knob, forms in table.forms.items():
+            settings |= {form.name: knob for form in forms if isinstance(form, EnvVariable)}
+    return settings
 
 
 def turns_off(flag: str, value: str) -> str:

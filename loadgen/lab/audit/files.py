@@ -1,9 +1,13 @@
-"""Files: results that tools keep as JSON - of loadgen and `vllm bench serve`, of SGLang, of guidellm."""
+"""Files: results as tools keep them in JSON, and as they print them in console blocks.
+
+JSON is that of loadgen and `vllm bench serve`, of SGLang, and of guidellm. A block is what the
+benchmarks of vLLM and SGLang print, and those that print as they do; it is found in any text.
+"""
 
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from loadgen.errors import BadInput
@@ -11,6 +15,46 @@ from loadgen.lab.audit.finding import Place
 from loadgen.lab.audit.number import Number
 from loadgen.lab.audit.published import Published
 
+ROWS = {
+    "Successful requests": "ok",
+    "Failed requests": "failed",
+    "Maximum request concurrency": "cap",
+    "Max request concurrency": "cap",
+    "Request rate configured (RPS)": "rate",
+    "Traffic request rate": "rate",
+    "Benchmark duration (s)": "duration_s",
+    "Total input tokens": "input_tokens",
+    "Total generated tokens": "output_tokens",
+    "Request throughput (req/s)": "requests_per_s",
+    "Output token throughput (tok/s)": "output_per_s",
+    "Peak output token throughput (tok/s)": "peak_output_per_s",
+    "Peak concurrent requests": "peak_in_flight",
+    "Total Token throughput (tok/s)": "total_per_s",
+    "Total token throughput (tok/s)": "total_per_s",
+    "Total throughput (tok/s)": "total_per_s",
+    "Input token throughput (tok/s)": "input_per_s",
+    "Concurrency": "mean_in_flight",
+}
+BLOCK_COUNTS = {"ok", "failed", "cap", "input_tokens", "output_tokens"}
+LATENCIES = {"TTFT": "ttft", "TPOT": "tpot", "ITL": "itl", "E2EL": "e2el", "Latency": "e2el", "E2E Latency": "e2el"}
+
+# A block may lack its first line; the end of one that was cut off is that of the fence around it, or the next block.
+BLOCK = re.compile(
+    r"(?:(?<!=)={5,} Serving Benchmark Result ={5,}|^[ \t]*(?=Successful requests:))"
+    r"(.*?)(?:={20,}|(?=```)|(?==+ Serving Benchmark Result)|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_NUMBER = r"-?\d[\d,]*(?:\.\d+)?"
+ROW = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, ROWS))})\s*:\s*({_NUMBER})")
+LATENCY_ROW = re.compile(
+    rf"(Mean|Median|P\d+(?:\.\d+)?)\s+({'|'.join(map(re.escape, LATENCIES))})\s*\((ms|s)\)\s*:\s*({_NUMBER})"
+)
+COMMENT = re.compile(r"#[ \t]*([^\n#]*)\n\s*\Z|(?:\n[ \t]*){2}([^\n=`:|#\"]{3,80})\n[ \t]*\Z")
+# What a fence is called in which a block stands: the workload, and of how many starts it is one.
+CAPTION = re.compile(
+    r"(?i)(?:benchmark results?(?: on (?P<workload>[^\n\"(]+?))?"
+    r"(?: \((?:(?:lower )?median|mean) of (?P<starts>\d+) starts\))?\"\s+```\w*\s*)\Z"
+)
 KEYS = {
     "completed": "ok",
     "failed": "failed",
@@ -47,6 +91,36 @@ GUIDELLM_LATENCIES = {
     "inter_token_latency_ms": ("itl", 1),
 }
 GUIDELLM_STATISTICS = ("mean", "median", "p90", "p95", "p99")
+
+
+def blocks(text: str, place: Callable[[int, str], Place]) -> Iterator[Published]:
+    """Every block of a text.
+
+    Args:
+        text: The text of a page, a log or a terminal; a block may stand on one line.
+        place: What says where an offset of the text lies; its second argument is the name of the block.
+    """
+    for number, block in enumerate(BLOCK.finditer(text), 1):
+        name = f"block {number}"
+        numbers: dict[str, Number] = {}
+        places: dict[str, Place] = {}
+        for row in ROW.finditer(text, *block.span(1)):
+            label = ROWS[row[1]]
+            exact = label in BLOCK_COUNTS and "." not in row[2]
+            numbers[label] = Number.exact(float(row[2].replace(",", ""))) if exact else Number.printed(row[2])
+            places[label] = place(row.start(1), name)
+        for row in LATENCY_ROW.finditer(text, *block.span(1)):
+            label = f"{row[1].lower()}_{LATENCIES[row[2]]}_ms"
+            numbers[label] = Number.printed(row[4]) * (1000 if row[3] == "s" else 1)
+            places[label] = place(row.start(1), name)
+        above = COMMENT.search(text, max(0, block.start() - 200), block.start())
+        caption = CAPTION.search(text, max(0, block.start() - 200), block.start())
+        workload = (caption["workload"] or "").strip() if caption else ""
+        title = (above[1] or above[2] or "").strip() if above else workload
+        starts = int(caption["starts"] or 1) if caption else 1
+        is_guidellms = "Latency(s)" in block[1]  # the only such tool that prints it
+        at = block.start()
+        yield Published(numbers, places, place(at, name), title, at, over_guidellm=is_guidellms, starts=starts)
 
 
 def results(name: str, text: str) -> list[Published]:
@@ -89,43 +163,39 @@ def _read(data: Any, place: Place) -> Iterator[Published]:
             "name one of loadgen, vllm bench serve, SGLang's bench_serving or guidellm",
         )
     for number, run in enumerate(runs, 1):
-        known = dict(pair for pair in _guidellm(run) if pair[1])
-        yield Published(known, {}, Place(place.file, place.line, f"benchmark {number}"), tpot_with_first=True)
+        numbers = dict(pair for pair in _guidellm(run) if pair[1])
+        yield Published(numbers, {}, Place(place.file, place.line, f"benchmark {number}"), tpot_with_first=True)
 
 
 def _flat(data: dict[str, Any], place: Place) -> Published:
     """As vLLM's benchmark and those that came from it keep a result; loadgen adds a part of its own."""
-    own = _part(data, "loadgen")
-    return Published(
-        dict(pair for pair in _flat_numbers(data) if pair[1]),
-        {},
-        place,
-        title=str(data.get("label") or ""),
-        lengths=_lengths(data, own),
-        verdict=str(own.get("verdict") or ""),
-        data=data,
-    )
-
-
-def _flat_numbers(data: dict[str, Any]) -> Iterator[tuple[str, Number]]:
+    numbers: dict[str, Number] = {}
     for key, name in KEYS.items():
         value = _value(data.get(key))
-        yield name, Number.exact(value) if key in COUNTS else Number.within(value, FLOAT_ERROR)
-    for key, given in data.items():
-        if found := LATENCY.fullmatch(key):
-            metric = "e2el" if found[2] == "e2e_latency" else found[2]
-            share = HISTOGRAM_ERROR if "loadgen" in data and found[1] != "mean" else FLOAT_ERROR
-            yield f"{found[1]}_{metric}_ms", Number.within(_value(given), share)
+        number = Number.exact(value) if key in COUNTS else Number.within(value, FLOAT_ERROR)
+        if number:
+            numbers[name] = number
+    for key, latency in data.items():
+        if match := LATENCY.fullmatch(key):
+            metric = "e2el" if match[2] == "e2e_latency" else match[2]
+            share = HISTOGRAM_ERROR if "loadgen" in data and match[1] != "mean" else FLOAT_ERROR
+            if number := Number.within(_value(latency), share):
+                numbers[f"{match[1]}_{metric}_ms"] = number
+    part = _part(data, "loadgen")
+    title = str(data.get("label") or "")
+    verdict = str(part.get("verdict") or "")
+    return Published(numbers, {}, place, title=title, lengths=_lengths(data, part), verdict=verdict, data=data)
 
 
-def _lengths(data: dict[str, Any], own: dict[str, Any]) -> frozenset[int] | None:
+def _lengths(data: dict[str, Any], part: dict[str, Any]) -> frozenset[int] | None:
     """Return the lengths of replies; None: unknown. Empty if some have no TPOT: then it is unknown which have one."""
-    tpot, given = _part(own, "latency_ms", "tpot_n1"), data.get("output_lens")
+    tpot = _part(part, "latency_ms", "tpot_n1")
+    lengths = data.get("output_lens")
     if tpot and tpot.get("count") != data["completed"]:
         return frozenset()
-    if not isinstance(given, list) or not given:
+    if not isinstance(lengths, list) or not lengths:
         return None
-    return frozenset(length for length in given if isinstance(length, int) and length > 0)
+    return frozenset(length for length in lengths if isinstance(length, int) and length > 0)
 
 
 def _guidellm(run: dict[str, Any]) -> Iterator[tuple[str, Number]]:
@@ -148,8 +218,8 @@ def _guidellm(run: dict[str, Any]) -> Iterator[tuple[str, Number]]:
     for metric, name in () if _value(totals.get("total")) < made else GUIDELLM_RATES.items():
         yield name, Number.within(_value(summary(metric).get("mean")), RATE_ERROR)
     for metric, (name, scale) in GUIDELLM_LATENCIES.items():
-        found = summary(metric)
-        statistics = _part(found, "percentiles") | found
+        successful = summary(metric)
+        statistics = _part(successful, "percentiles") | successful
         for statistic in GUIDELLM_STATISTICS:
             value = _value(statistics.get(statistic))
             yield f"{statistic}_{name}_ms", Number.within(value * scale, FLOAT_ERROR)
@@ -161,6 +231,6 @@ def _part(data: Any, *keys: str) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _value(given: Any) -> float:
-    is_number = isinstance(given, int | float) and not isinstance(given, bool)
-    return float(given) if is_number and abs(given) < math.inf else math.nan
+def _value(value: Any) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and abs(value) < math.inf else math.nan

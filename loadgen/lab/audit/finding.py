@@ -1,8 +1,78 @@
-"""Finding: one thing that a page or a file says and that cannot be, or does not show what it seems to."""
+"""Finding: what a page or a file says and cannot be true, or does not show what it seems to.
 
-from collections.abc import Iterator
+Findings of one cause are a `FindingGroup`, of which the worst is told in full. Groups are ordered,
+the worst first, and written as lines for a reader or as JSON for a program.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import orjson
+
+from loadgen.util.number_format import plural
+from loadgen.util.terminal_text import printable
+
+# Rules in the order of how much of a page a finding takes away.
+ORDER = (
+    "copied",  # it is not this page's measurement
+    "verdict",
+    "recommended",
+    "shell",
+    "model",
+    "hardware",
+    "summary-line",
+    "success-rate",
+    "failures",
+    "duplicate",
+    "extrapolated",
+    "percent",
+    "percent-of-rates",
+    "gain",
+    "result-line",
+    "cell",
+    "latency-cell",
+    "baseline",
+    "base",
+    "label",
+    "turned-off",
+    "idle-option",
+    "row-without-stage",
+    "throughput",
+    "tpot",
+    "itl-zero",
+    "itl",
+    "itl-coalesced",
+    "latency-zero",
+    "latency-bounds",
+    "percentile-order",
+    "in-flight",
+    "peak-throughput",
+    "rate-limited",
+    "repeat",
+    "noise",
+    "hidden-loss",
+    "reference",
+    "tie",
+    "unsteady",
+    "one-sided",
+    "untried",
+    "incumbent",
+    "work",
+    "announced",
+    "unreported",
+    "advice",
+    "client",
+    "script",
+    "reprinted",
+    "stage-number",
+    "hardware-count",
+    "itl-diluted",
+    "itl-bundled",
+    "itl-stalled",
+    "peak-concurrency",
+)
+SHOWN = 8  # places of one cause that are printed; JSON has all
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -67,3 +137,69 @@ Findings = Iterator[Finding]  # what a rule yields
 def claim(finding: Finding) -> str:
     """The rule of a finding, what is printed, and what it had to be."""
     return f"{finding.rule}: {finding.says}" + (f", should be {finding.should_be}" if finding.should_be else "")
+
+
+@dataclass(frozen=True, slots=True)
+class FindingGroup:
+    """Findings of one rule and one cause in one file.
+
+    Attributes:
+        findings: The worst first.
+    """
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def worst(self) -> Finding:
+        """The finding that stands for all."""
+        return self.findings[0]
+
+    @property
+    def note(self) -> bool:
+        """Whether they contradict nothing: all of them, or none."""
+        return self.worst.note
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form: the worst, and the others under `also`."""
+        further = [finding.to_dict() for finding in self.findings[1:]]
+        kept = ("line", "within", "says", "should_be")
+        return {**self.worst.to_dict(), "also": [{key: other[key] for key in kept} for other in further]}
+
+
+def grouped(findings: Iterable[Finding]) -> list[FindingGroup]:
+    """Group findings by file, rule and cause: contradictions before notes, and those of worse rules first."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in findings:
+        cause = finding.cause or (finding.place, finding.says, finding.should_be)
+        groups.setdefault((finding.place.file, finding.rule, finding.note, cause), []).append(finding)
+    made = [FindingGroup(tuple(sorted(members, key=_rank))) for members in groups.values()]
+    files = list(dict.fromkeys(group.worst.place.file for group in made))
+    return sorted(made, key=lambda group: (files.index(group.worst.place.file), *_rank(group.worst)))
+
+
+def _rank(finding: Finding) -> tuple[bool, int, float, int]:
+    return finding.note, ORDER.index(finding.rule), -finding.weight, finding.place.line
+
+
+def to_json(groups: Sequence[FindingGroup]) -> str:
+    """A JSON list, one cause an object."""
+    return orjson.dumps([group.to_dict() for group in groups], option=orjson.OPT_INDENT_2).decode()
+
+
+def render(groups: Sequence[FindingGroup], files: int) -> str:
+    """A line for each cause, worst first, and one that counts them."""
+    lines = []
+    for group in groups:
+        finding = group.worst
+        further = group.findings[1:]
+        line = f"{finding.place}: {'note: ' if finding.note else ''}{claim(finding)}: {finding.why}"
+        texts = []
+        for repeat in further[:SHOWN]:
+            place = repeat.place.within or f"line {repeat.place.line}"
+            texts.append(f"{place} ({repeat.says}{f' -> {repeat.should_be}' if repeat.should_be else ''})")
+        if texts:
+            line += f"; and {len(further)} more: {', '.join(texts)}"
+        lines.append(printable(line + (", ..." if len(further) > SHOWN else "")))
+    notes = [group for group in groups if group.note]
+    lines.append(f"{plural(files, 'file')}: {len(groups) - len(notes)} inconsistent, {len(notes)} notes")
+    return "\n".join(lines) + "\n"

@@ -30,7 +30,8 @@ class Number:
             ValueError: It is no number.
         """
         digits = text.replace(",", "").replace("−", "-")
-        value, half = float(digits), 0.5 * 10.0 ** -len(digits.partition(".")[2])
+        value = float(digits)
+        half = 0.5 * 10.0 ** -len(digits.partition(".")[2])
         return cls(value, value - half, value + half)
 
     @classmethod
@@ -58,7 +59,11 @@ class Number:
         return self._combined(operator.mul, _number(other))
 
     def __truediv__(self, other: "Number | float") -> "Number":
-        """Divide by a number; unknown if that may be 0 or less."""
+        """Divide by a number above 0.
+
+        Returns:
+            Unknown if the divisor may be 0 or less.
+        """
         by = _number(other)
         return UNKNOWN if by.low <= 0 else self._combined(operator.truediv, by)
 
@@ -98,10 +103,10 @@ def change(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.2f} %"
 
 
-def off(found: Number, expected: Number) -> float:
+def off(number: Number, expected: Number) -> float:
     """How far a number is off another one, as a share of that; 0 where the other is 0."""
-    return abs(found.value / expected.value - 1) if expected.value else 0.0
+    return abs(number.value / expected.value - 1) if expected.value else 0.0
 
 
-def _number(given: "Number | float") -> Number:
-    return given if isinstance(given, Number) else Number.exact(given)
+def _number(value: "Number | float") -> Number:
+    return value if isinstance(value, Number) else Number.exact(value)

@@ -22,24 +22,27 @@ def title(name: str) -> str:
 class Published:
     """One result.
 
+    Its numbers are `ok`, `failed` and `cap` (requests), `rate` (requests/s that were asked for, if
+    limited), `duration_s`, `input_tokens`, `output_tokens`, `requests_per_s`, `input_per_s`,
+    `output_per_s`, `total_per_s`, `peak_output_per_s`, `peak_in_flight`, `mean_in_flight`, and
+    latencies such as `mean_ttft_ms`, `median_itl_ms`, `p99_e2el_ms`, with vLLM's meanings. What was
+    not printed, or as n/a, is not among them.
+
     Attributes:
+        numbers: By name.
         places: Where each number stands, by name.
+        place: Where the result begins.
         title: What stands above it: a comment; empty where nothing does.
         at: How far into its file it begins, in characters.
-        lengths: How many tokens the replies had, where a file tells of each.
+        lengths: How many tokens the replies had; None where the file does not tell.
         tpot_with_first: TPOT counts from the start of the request, over all tokens, as guidellm
             defines it.
-        verdict: What the tool said of its own run, where it says such a thing.
+        verdict: What the tool said of its own run; empty where it says nothing.
         data: What it was read from, where that is JSON by vLLM's names; else empty.
         over_guidellm: It was printed from guidellm's events, whose rates are not of the whole run.
         starts: Of how many starts it is one, chosen to stand for them; numbers elsewhere may be
             their means.
     """
-
-    # Its numbers are `ok`, `failed` and `cap` (requests), `rate` (requests/s that were asked for, if limited),
-    # `duration_s`, `input_tokens`, `output_tokens`, `requests_per_s`, `input_per_s`, `output_per_s`, `total_per_s`,
-    # `peak_output_per_s`, `peak_in_flight`, `mean_in_flight`, and latencies such as `mean_ttft_ms`, `median_itl_ms`,
-    # `p99_e2el_ms`, with vLLM's meanings. What was not printed, or as n/a, is not among them.
 
     numbers: Mapping[str, Number]
     places: Mapping[str, Place]
@@ -78,7 +81,8 @@ class Published:
         """
         lengths = self.lengths
         if lengths is None:
-            tokens, ok = self["output_tokens"].value, self["ok"].value
+            tokens = self["output_tokens"].value
+            ok = self["ok"].value
             is_whole = ok >= MIN_EQUAL_LENGTHS and tokens % ok == 0
             lengths = frozenset({int(tokens // ok)} if is_whole else ())
         return next(iter(lengths)) if len(lengths) == 1 and min(lengths) >= 2 else None
@@ -94,7 +98,8 @@ class Published:
 
     def per_request(self) -> tuple[float, float] | None:
         """Input and output tokens of a request that succeeded; None where they were not published."""
-        prompt, reply = (self["input_tokens"] / self["ok"]).value, self.mean_reply.value
+        prompt = (self["input_tokens"] / self["ok"]).value
+        reply = self.mean_reply.value
         return (prompt, reply) if prompt > 0 and reply > 0 else None
 
     def latency_s(self) -> Number:
@@ -105,8 +110,8 @@ class Published:
     def same_run(self, other: "Published") -> bool:
         """Whether both are one and the same run: all that both print is equal, and that is enough to be no chance."""
         shared = self.numbers.keys() & other.numbers.keys()
-        known = {"duration_s", "output_tokens", "mean_ttft_ms"} <= shared or len(self.numbers) == len(shared) > 1
-        return known and all(self.numbers[name] == other.numbers[name] for name in shared)
+        is_enough = {"duration_s", "output_tokens", "mean_ttft_ms"} <= shared or len(self.numbers) == len(shared) > 1
+        return is_enough and all(self.numbers[name] == other.numbers[name] for name in shared)
 
     def decode_ms(self) -> Number:
         """The time from a token to the next, over all tokens: (E2EL - TTFT) / (tokens - 1), each of means."""

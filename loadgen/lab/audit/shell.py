@@ -64,17 +64,17 @@ def shell_commands(text: str, at: int) -> Iterator[ShellCommand]:
     for line in _whole_commands(text):
         env, words = _variables(_split(line.text))
         start = at + line.at
-        said = " ".join(line.text.split())
+        printed = " ".join(line.text.split())
         if words[:1] == ["export"]:
             exported |= _variables(words[1:])[0]
-            pending = pending or (said, start)
+            pending = pending or (printed, start)
             continue
         if not words:
             exported |= env
-            pending = pending or ((said, start) if env else None)
+            pending = pending or ((printed, start) if env else None)
             continue
         flaws = tuple(Flaw(at + flaw.at, flaw.text, flaw.why) for flaw in [*line.flaws, *_json(line)])
-        yield ShellCommand(tuple(words), {**exported, **env}, said, start, flaws)
+        yield ShellCommand(tuple(words), {**exported, **env}, printed, start, flaws)
         pending = None
     if pending is not None:
         yield ShellCommand((), exported, pending[0], pending[1])
@@ -100,7 +100,8 @@ def _whole_commands(text: str) -> Iterator[_Line]:
         if not stripped or stripped.startswith("#"):
             continue
         if stripped.startswith("-") and meant:
-            before, flags_alone = meant[-1], meant[-1].text.lstrip().startswith("-")
+            before = meant[-1]
+            flags_alone = meant[-1].text.lstrip().startswith("-")
             why = "the line above does not end in a backslash, so the command ends there and these words never reach it"
             lost = () if flags_alone else (Flaw(line.at + _indent(line.text), stripped, why),)
             meant[-1] = _Line(f"{before.text} {stripped}", before.at, (*before.flaws, *lost))
@@ -111,14 +112,17 @@ def _whole_commands(text: str) -> Iterator[_Line]:
 
 def _bash_lines(text: str) -> Iterator[_Line]:
     """Yield lines as bash joins them: by a backslash that is the last character."""
-    joined, begin, at = "", 0, 0
+    joined = ""
+    begin = 0
+    at = 0
     for line in re.sub(r"(?m)^([ \t]*)[$>] (?=\S)", r"\1  ", text).split("\n"):  # a prompt is no part of it
         joined += line
         if line.endswith("\\") and not line.endswith("\\\\"):
             joined = f"{joined[:-1]} "
         else:
             yield _Line(re.sub(r"\\[ \t]+$", "", joined), begin)
-            joined, begin = "", at + len(line) + 1
+            joined = ""
+            begin = at + len(line) + 1
         at += len(line) + 1
     if joined:
         yield _Line(joined, begin)
@@ -128,11 +132,11 @@ def _json(line: _Line) -> Iterator[Flaw]:
     """Yield JSON without quotes around it; a list of flags that no program stands before is not for a shell."""
     if line.text.startswith("-"):
         return
-    for found in BARE_JSON.finditer(line.text):
-        bare = found[0].replace('"', "").replace("'", "")
+    for match in BARE_JSON.finditer(line.text):
+        bare = match[0].replace('"', "").replace("'", "")
         words = bare[1:-1].split(",") if "," in bare else [bare]
         many = f"splits it into {len(words)} words" if len(words) > 1 else "takes its quotes"
-        yield Flaw(line.at + found.start(), found[0], f"bash {many}, `{' '.join(words)}`: JSON needs quotes around it")
+        yield Flaw(line.at + match.start(), match[0], f"bash {many}, `{' '.join(words)}`: JSON needs quotes around it")
 
 
 def _variables(words: list[str]) -> tuple[dict[str, str], list[str]]:
@@ -147,7 +151,7 @@ def _variables(words: list[str]) -> tuple[dict[str, str], list[str]]:
 
 def _split(line: str) -> list[str]:
     try:
-        return shlex.split(BARE_JSON.sub(lambda found: shlex.quote(found[0]), line), comments=True)
+        return shlex.split(BARE_JSON.sub(lambda match: shlex.quote(match[0]), line), comments=True)
     except ValueError:  # a quote that is never closed
         return line.split()
 

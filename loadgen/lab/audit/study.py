@@ -10,9 +10,8 @@ from loadgen.lab.audit.command import NO_COMMAND, ServingCommand
 from loadgen.lab.audit.engine_flags import TABLES
 from loadgen.lab.audit.finding import Finding
 from loadgen.lab.audit.number import UNKNOWN, Number
-from loadgen.lab.audit.page import NOWHERE, Page, Section
+from loadgen.lab.audit.page import NOWHERE, Page, Section, has_result, stages_of, stems, summary_and_stages
 from loadgen.lab.audit.published import Published
-from loadgen.lab.audit.stages import has_result, stages_of, stems, summary_and_stages
 from loadgen.lab.audit.table import NO_TABLE, PER_DEVICE, Cell, Quantity, Row, Table
 from loadgen.lab.audit.workload import AnnouncedWorkload
 
@@ -28,7 +27,9 @@ class PublishedArm:
     """A result on a page, and what it is a result of.
 
     Attributes:
+        result: Its numbers.
         command: How its server was started; NO_COMMAND where the page does not say.
+        label: What the page calls it.
         stage: The stage in which it was a candidate; NOWHERE for other workloads.
         workload: The other workload, as the page calls it; empty in a stage.
     """
@@ -93,28 +94,28 @@ class PublishedStudy:
 
     Attributes:
         page: The page.
-        comparison: The first table that has a baseline; None where there is none.
-        summary: The table of what each stage brought; None where there is none.
+        comparison: The first table that has a baseline; NO_TABLE where there is none.
+        summary: The table of what each stage brought; NO_TABLE where there is none.
         stages: The sections in which candidates are tried.
         arms: Every result, in the order of the page.
-        proposed: The commands before the comparison; without one, those that stand in no section with a result.
-        recommended: The last one of them of a model that the page has run.
+        proposed: The commands before the comparison; without one, those that stand in no section with
+            a result.
+        recommended: The last of `proposed` of a model that the page has run; None where there is none.
         per_device: Whether the page judges by what each device does.
         of_latency: Whether the page is about latency rather than throughput.
     """
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        # the first table that has a baseline; NO_TABLE where there is none
         self.comparison = next((table for table in page.tables if table.baseline is not None), NO_TABLE)
-        # the table of what each stage brought, NO_TABLE where there is none; the sections in which candidates are tried
         self.summary, self.stages = summary_and_stages(page)
         self._estimates = "(est.)" in page.prose
         self.arms = [self._arm(result) for result in page.results]
-        before = self._first_result() if self.comparison is NO_TABLE else self.comparison.at
-        # the commands before the comparison; without one, those that stand in no section with a result
+        before = self.comparison.at
+        if self.comparison is NO_TABLE:  # then before the outermost section that has a result
+            inner = [section for section in page.sections if section.level > 1] if self.stages else []
+            before = next((section.begin for section in inner if has_result(page, section)), 0)
         self.proposed = [command for command in page.commands if command.at < before and command.engine]
-        # the last one of them of a model that the page has run
         self.recommended = next((each for each in reversed(self.proposed) if self.has_run(each)), None)
         self.per_device = PER_DEVICE.search(page.prose) is not None
         title = page.sections[0].title if page.sections else ""
@@ -135,11 +136,6 @@ class PublishedStudy:
     def note(self, at: int, rule: str, says: str, why: str, cause: str = "", weight: float = 0.0) -> Finding:
         """A finding of what stands at `at` that can be true as printed."""
         return Finding(self.page.place(at), rule, says, "", why, True, cause, weight)
-
-    def _first_result(self) -> int:
-        """Where the outermost section begins that has the first result; 0 where no stage is before a summary."""
-        inner = [section for section in self.page.sections if section.level > 1] if self.stages else []
-        return next((section.begin for section in inner if has_result(self.page, section)), 0)
 
     def staged(self) -> Iterator[tuple[Section, list[PublishedArm]]]:
         """Each stage with its arms, in their order."""
@@ -177,8 +173,8 @@ class PublishedStudy:
         if quantity is None:
             return []
         printed = quantity.number
-        known = [(arm, arm.result.number(quantity.name)) for arm in self.arms]
-        near = [(abs(number.value - printed.value), arm) for arm, number in known if number.agrees(printed)]
+        numbers = [(arm, arm.result.number(quantity.name)) for arm in self.arms]
+        near = [(abs(number.value - printed.value), arm) for arm, number in numbers if number.agrees(printed)]
         found = [arm for _, arm in sorted(near, key=lambda found: found[0])]
         return found or [arm for arm in self.arms if self._estimate(arm, quantity) > 1]
 
@@ -197,8 +193,8 @@ class PublishedStudy:
     def cells(self) -> Iterator[tuple[Row, Quantity, list[PublishedArm]]]:
         """Every total throughput in a table, with the arms that show it."""
         for _, row, cell in self.table_cells():
-            if found := cell.get("total_per_s"):
-                yield row, found, self.showing(found)
+            if total := cell.get("total_per_s"):
+                yield row, total, self.showing(total)
 
     def has_run(self, command: ServingCommand) -> bool:
         """Whether a result is of the model of a command, or of flags alone, which name none."""
@@ -206,20 +202,24 @@ class PublishedStudy:
         return command.name.lower() in served or not any(served) or "" in served
 
     def is_reference(self, arm: PublishedArm) -> bool:
-        """Whether a run is shown again as what the others of its stage are held to."""
-        # It is the best so far or the first arm, or its label names the stage that it is of.
+        """Whether a run is shown again as what the others of its stage are held to.
+
+        It is the best so far or the first arm, or its label names the stage that it is of.
+        """
         if not arm.stage:
             return True
         before = self.before(arm.stage)
-        others = {re.sub(r"^\d+\.\s*", "", other.stage.title) for other in before}
-        held = [other for other in (self.best(before), *before[:1]) if other]
-        is_named = any(title in arm.label for title in others)
-        return is_named or any(other.result.same_run(arm.result) and other.same_server(arm) for other in held)
+        titles = {re.sub(r"^\d+\.\s*", "", earlier.stage.title) for earlier in before}
+        held = [earlier for earlier in (self.best(before), *before[:1]) if earlier]
+        is_named = any(title in arm.label for title in titles)
+        return is_named or any(earlier.result.same_run(arm.result) and earlier.same_server(arm) for earlier in held)
 
     def compared(self, row: Row, base: Cell, cell: Cell) -> list[PublishedArm]:
-        """The arms of two cells of a row, the baseline's first; none where one of them is unknown."""
-        # Where no block has what a cell prints, they are those of the workload that the row names.
-        shown = [self.shown(each)[:1] for each in (base, cell)]
+        """The arms of two cells of a row, the baseline's first; none where one of them is unknown.
+
+        Where no block has what a cell prints, they are those of the workload that the row names.
+        """
+        shown = [self.shown(part)[:1] for part in (base, cell)]
         if not all(shown) and self.tried:
             named = [arm for arm in self.arms if arm.workload and arm.workload.lower() in row.name.lower()]
             shown = [[arm for arm in named if arm.same_server(self.tried[0]) is of][:1] for of in (True, False)]
@@ -266,21 +266,25 @@ class PublishedStudy:
     def workload(self, arm: PublishedArm) -> AnnouncedWorkload | None:
         """The workload that the page announces and an arm was sent; None where none fits."""
         cap = arm.binding_cap
-        of_length = [each for each in self.page.workloads if each.fits(arm.result)]
+        of_length = [workload for workload in self.page.workloads if workload.fits(arm.result)]
         # A list of lengths tells of no cap; a command that sends conversations has one, or none is in force.
-        fitting = [each for each in of_length if each.cap in (None, cap)]
+        fitting = [workload for workload in of_length if workload.cap in (None, cap)]
         if not of_length:
-            conversations = [each for each in self.page.workloads if each.input_tokens is None]
-            fitting = self._at_its_rate(arm, [each for each in conversations if each.cap == cap])
-        keys = [(each.cap is not None, each.rate is not None, each.requests is not None) for each in fitting]
+            fitting = [
+                workload for workload in self.page.workloads if workload.input_tokens is None and workload.cap == cap
+            ]
+            # Those that the arm's section names, by name or by rate; all if it names none.
+            section = self.page.section(arm.result.at)
+            above = self.page.text[section.begin : arm.result.at] if section else ""
+            named = [workload for workload in fitting if workload.name and f"`{workload.name}`" in above]
+            at_rate = [
+                workload for workload in fitting if workload.rate and f"{workload.rate:g}" in arm.workload.split()
+            ]
+            fitting = named or at_rate or fitting
+        keys = [
+            (workload.cap is not None, workload.rate is not None, workload.requests is not None) for workload in fitting
+        ]
         return fitting[keys.index(max(keys))] if fitting else None
-
-    def _at_its_rate(self, arm: PublishedArm, among: list[AnnouncedWorkload]) -> list[AnnouncedWorkload]:
-        """Of loads, those that the arm's section names, by name or by rate; all if it names none."""
-        section = self.page.section(arm.result.at)
-        above = self.page.text[section.begin : arm.result.at] if section else ""
-        named = [each for each in among if each.name and f"`{each.name}`" in above]
-        return named or [each for each in among if each.rate and f"{each.rate:g}" in arm.workload.split()] or among
 
     def _arm(self, result: Published) -> PublishedArm:
         page = self.page
@@ -289,7 +293,8 @@ class PublishedStudy:
         before = ((command, page.section(command.at)) for command in page.commands if command.at < result.at)
         # The section of its command is its own, or around it.
         earlier = [c for c, around in before if around.begin <= section.begin and section.end <= around.end]
-        command, title = earlier[-1] if earlier else NO_COMMAND, section.title
+        command = earlier[-1] if earlier else NO_COMMAND
+        title = section.title
         named = [engine for engine in TABLES if engine.lower() in title.lower()]
         if command and not command.engine and len(named) == 1:  # flags alone are of the engine that the title names
             command = replace(command, engine=named[0])
@@ -315,11 +320,11 @@ def kinds(
     arms: Iterable[PublishedArm], are_alike: Callable[[PublishedArm, PublishedArm], bool]
 ) -> list[list[PublishedArm]]:
     """Arms by what they are alike in, no run twice."""
-    found: list[list[PublishedArm]] = []
+    groups: list[list[PublishedArm]] = []
     for arm in arms:
-        kind = next((kind for kind in found if are_alike(kind[0], arm)), None)
+        kind = next((kind for kind in groups if are_alike(kind[0], arm)), None)
         if kind is None:
-            found.append([arm])
-        elif not any(arm.result.same_run(other.result) for other in kind):
+            groups.append([arm])
+        elif not any(arm.result.same_run(member.result) for member in kind):
             kind.append(arm)
-    return found
+    return groups

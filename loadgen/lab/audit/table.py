@@ -89,9 +89,15 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell: its quantities, a change that belongs to none of them, and its text.
+    """A cell.
 
-    The first change behind a number is its own. Further ones are others that the author quotes, or its bounds.
+    The first change behind a number is its own. Further ones are others that the author quotes, or its
+    bounds.
+
+    Attributes:
+        quantities: Its numbers, each with the change behind it.
+        change: The first change in a cell that has no number before it; else None.
+        text: As printed, on one line.
     """
 
     quantities: tuple[Quantity, ...]
@@ -100,12 +106,18 @@ class Cell:
 
     def get(self, name: str) -> Quantity | None:
         """The quantity of this name."""
-        return next((found for found in self.quantities if found.name == name), None)
+        return next((quantity for quantity in self.quantities if quantity.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row: its name, which is its first cell unless all rows have the same, and the other cells."""
+    """A row.
+
+    Attributes:
+        name: Its first cell, unless all rows have the same.
+        cells: The other cells.
+        at: How far into the page it begins, in characters.
+    """
 
     name: str
     cells: tuple[Cell, ...]
@@ -114,7 +126,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: the names of its columns but the first, and its rows."""
+    """A table.
+
+    Attributes:
+        columns: The names of its columns but the first.
+        rows: Its rows.
+        at: How far into the page it begins, in characters.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -148,11 +166,12 @@ def tables(text: str) -> Iterator[Table]:
         if header is None:
             continue
         row = re.compile(rf"\s*{cells}")
-        rows, at = [], separator.end()
+        rows = []
+        at = separator.end()
         columns = tuple(cell.strip(" *\n") for cell in header[1].split("|")[1:-1])
-        while found := row.match(text, at):
-            rows.append(_row(found[1], found.start(1), columns))
-            at = found.end()
+        while match := row.match(text, at):
+            rows.append(_row(match[1], match.start(1), columns))
+            at = match.end()
         yield Table(columns, _named(rows), begin + header.start())
 
 
@@ -166,11 +185,12 @@ def _named(rows: list[Row]) -> tuple[Row, ...]:
 
 
 def _row(text: str, at: int, columns: tuple[str, ...]) -> Row:
-    first, *others = text.split("|")[:-1]
-    cells, start = [], at + len(first) + 1
-    for column, other in zip(columns, others, strict=False):
-        cells.append(cell(other, start, LABELS.get(UNIT.sub("", column).strip().lower(), "")))
-        start += len(other) + 1
+    first, *further = text.split("|")[:-1]
+    cells = []
+    start = at + len(first) + 1
+    for column, cell_text in zip(columns, further, strict=False):
+        cells.append(cell(cell_text, start, LABELS.get(UNIT.sub("", column).strip().lower(), "")))
+        start += len(cell_text) + 1
     return Row(" ".join(first.strip(" *\n").split()), tuple(cells), at)
 
 
@@ -179,30 +199,30 @@ def cell(text: str, at: int, name: str = "") -> Cell:
     bare = re.sub(r"<[^>]*>", lambda tag: " " * len(tag[0]), text)
     quantities: list[Quantity] = []
     alone: Change | None = None
-    for found in QUANTITY.finditer(bare):
-        if change := _change(found, at):
+    for match in QUANTITY.finditer(bare):
+        if change := _change(match, at):
             if quantities and quantities[-1].change is None:
                 quantities[-1] = replace(quantities[-1], change=change)
             elif not quantities:
                 alone = alone or change
             continue
-        group = "number" if found["number"] else "bare"
-        label = " ".join((found["label"] or "").lower().split())
-        times = int(found["times"] or found["bare_times"] or 1)
-        known = LABELS.get(label, label) or name
-        number = Number.printed(found[group])
-        quantities.append(Quantity(known, number, found[group], times, None, at + found.start(group)))
+        group = "number" if match["number"] else "bare"
+        label = " ".join((match["label"] or "").lower().split())
+        times = int(match["times"] or match["bare_times"] or 1)
+        quantity = LABELS.get(label, label) or name
+        number = Number.printed(match[group])
+        quantities.append(Quantity(quantity, number, match[group], times, None, at + match.start(group)))
     return Cell(tuple(quantities), alone, " ".join(bare.split()))
 
 
-def _change(found: re.Match[str], at: int) -> Change | None:
-    if found["change"]:
-        ratio = Number.printed(found["change"]) / 100 + 1
-        if bounds := BOUNDS.match(found.string, found.end()):
+def _change(match: re.Match[str], at: int) -> Change | None:
+    if match["change"]:
+        ratio = Number.printed(match["change"]) / 100 + 1
+        if bounds := BOUNDS.match(match.string, match.end()):
             width = abs(Number.printed(bounds["high"]).value - Number.printed(bounds["low"]).value) / 100
             ratio += Number(0, -width, width)
-        return Change(ratio, f"{found['change']}%", at + found.start("change"), bool(found["device"]))
-    if found["speedup"]:
-        ratio = Number.printed(found["speedup"])
-        return Change(ratio, f"{found['speedup']}x", at + found.start("speedup"), is_speedup=True)
+        return Change(ratio, f"{match['change']}%", at + match.start("change"), bool(match["device"]))
+    if match["speedup"]:
+        ratio = Number.printed(match["speedup"])
+        return Change(ratio, f"{match['speedup']}x", at + match.start("speedup"), is_speedup=True)
     return None

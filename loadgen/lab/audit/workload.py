@@ -1,13 +1,27 @@
-"""Announced workload: a load that a page announces: in a list, in a profile, or by the command that sends it."""
+"""Announced workload: a load that a page announces, and `ClientCommand`, the command that sends it.
+
+A load is announced in a list, in a profile, or by its command.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from urllib.parse import urlsplit
 
-from loadgen.lab.audit.client_command import ClientCommand
 from loadgen.lab.audit.published import Published
+from loadgen.lab.audit.shell import ShellCommand, flags_of
 
+# The words with which a client is started, and the port at which it looks for a server unless it is told.
+CLIENTS = {
+    ("vllm", "bench", "serve"): "8000",
+    ("python3", "-m", "sglang.bench_serving"): "30000",
+    ("python", "-m", "sglang.bench_serving"): "30000",
+    ("python3", "benchmark_serving.py"): "8000",
+    ("python", "benchmark_serving.py"): "8000",
+    ("guidellm", "benchmark"): "",
+    ("loadgen", "run"): "8000",
+}
 MAX_LENGTH_ERROR = 0.05  # relative: what mean lengths may be off what was asked, by tokenizers
 TEMPLATE_TOKENS = 64  # tokens that a chat template may add to a prompt
 _COUNT = r"(\d[\d,]*\.?\d*)\s?([kK]?)"
@@ -43,8 +57,8 @@ class AnnouncedWorkload:
 
     def fits(self, result: Published) -> bool:
         """Whether a result can be of this workload, by the lengths of its requests."""
-        known = self.input_tokens is not None and result.per_request() is not None
-        return known and not length_mismatch(result, self.input_tokens, self.output_tokens)
+        is_comparable = self.input_tokens is not None and result.per_request() is not None
+        return is_comparable and not length_mismatch(result, self.input_tokens, self.output_tokens)
 
 
 def length_mismatch(result: Published, input_tokens: int | None, output_tokens: int | None) -> str:
@@ -55,7 +69,8 @@ def length_mismatch(result: Published, input_tokens: int | None, output_tokens: 
         input_tokens: Of each prompt; None: of many lengths.
         output_tokens: Of each reply, which may end early; None: of many lengths.
     """
-    lengths, longest = result.per_request(), 1 + MAX_LENGTH_ERROR
+    lengths = result.per_request()
+    longest = 1 + MAX_LENGTH_ERROR
     if lengths is None:
         return ""
     prompt, reply = lengths
@@ -66,41 +81,97 @@ def length_mismatch(result: Published, input_tokens: int | None, output_tokens: 
     return "replies" if output_tokens is not None and reply > longest * output_tokens else ""
 
 
+@dataclass(frozen=True, slots=True)
+class ClientCommand:
+    """One command that sends a load.
+
+    Attributes:
+        flags: Their values by name, without dashes before them, with dashes in them.
+        text: As printed, on one line.
+        at: How far into the page it stands, in characters.
+        default_port: The port that it takes unless a flag says; empty where there is none.
+        starts_servers: Whether servers were started for it, at any port: it is loadgen's.
+    """
+
+    flags: Mapping[str, str]
+    text: str
+    at: int
+    default_port: str
+    starts_servers: bool = False
+
+    @property
+    def model(self) -> str:
+        """The model's name in its requests; empty where it is the server's own, or a variable of the script."""
+        model = self.flags.get("served-model-name") or self.flags.get("model", "")
+        return "" if "$" in model else model
+
+    @property
+    def port(self) -> str:
+        """The port to which it connects; empty where nothing tells."""
+        url = self.flags.get("base-url") or self.flags.get("target", "")
+        if "$" in url:
+            return ""
+        return str(urlsplit(url).port or "") if url else self.flags.get("port", self.default_port)
+
+    @property
+    def dataset(self) -> str:
+        """The name of its data set."""
+        return self.flags.get("dataset-name", "")
+
+    def number(self, *names: str) -> int | None:
+        """The first of these flags that has a whole number."""
+        return next((int(value) for name in names if (value := self.flags.get(name, "")).isdigit()), None)
+
+
+def client_command(line: ShellCommand) -> ClientCommand | None:
+    """The load that a command sends; None if it is another command."""
+    for client, port in CLIENTS.items():
+        words = line.words
+        is_script = len(words) >= len(client) and client[-1].endswith(".py")
+        # A script may be named with its folder.
+        if words[: len(client)] == client or (is_script and words[1].rpartition("/")[2] == client[-1]):
+            flags, _ = flags_of(words[len(client) :])
+            return ClientCommand(flags, line.text, line.at, port, client == ("loadgen", "run"))
+    return None
+
+
 def workloads(
     text: str, prose: str, clients: list[ClientCommand], title_at: dict[int, str]
 ) -> Iterator[AnnouncedWorkload]:
-    """Every workload that a page announces; `prose` has no fences, `title_at` has titles by where sections begin."""
-    yield from map(_of_command, clients)
+    """Every workload that a page announces.
+
+    Args:
+        text: The page.
+        prose: The page, fences blanked out.
+        clients: Its commands that send a load.
+        title_at: Titles of its sections by where they begin, in characters.
+    """
+    for client in clients:
+        is_random = client.dataset == "random" or client.number("random-input-len") is not None
+        rate = client.flags.get("request-rate", "")
+        yield AnnouncedWorkload(
+            "",
+            client.at,
+            client.number("random-input-len", "random-input") if is_random else None,
+            client.number("random-output-len", "random-output") if is_random else None,
+            client.number("num-prompts", "max-requests"),
+            float(rate) if re.fullmatch(r"\d+(\.\d+)?", rate) else None,
+            client.number("max-concurrency"),
+        )
     seen: set[int] = set()
-    for found in chain(PROSE.finditer(prose), RUN_ON.finditer(prose)):
-        if found.start(2) not in seen:
-            seen.add(found.start(2))
-            yield _of_prose(found)
+    for match in chain(PROSE.finditer(prose), RUN_ON.finditer(prose)):
+        at = match.start(2)
+        if at in seen:
+            continue
+        seen.add(at)
+        lengths = [float(match[group].replace(",", "")) * (1000 if match[group + 1] else 1) for group in (2, 4)]
+        yield AnnouncedWorkload(match["name"].strip(" *-."), at, *map(round, lengths))
     yield from _profiles(text, title_at)
-
-
-def _of_command(client: ClientCommand) -> AnnouncedWorkload:
-    is_random = client.dataset == "random" or client.number("random-input-len") is not None
-    rate = client.flags.get("request-rate", "")
-    return AnnouncedWorkload(
-        "",
-        client.at,
-        client.number("random-input-len", "random-input") if is_random else None,
-        client.number("random-output-len", "random-output") if is_random else None,
-        client.number("num-prompts", "max-requests"),
-        float(rate) if re.fullmatch(r"\d+(\.\d+)?", rate) else None,
-        client.number("max-concurrency"),
-    )
-
-
-def _of_prose(found: re.Match[str]) -> AnnouncedWorkload:
-    numbers = [float(found[group].replace(",", "")) * (1000 if found[group + 1] else 1) for group in (2, 4)]
-    return AnnouncedWorkload(found["name"].strip(" *-."), found.start(2), *map(round, numbers))
 
 
 def _profiles(text: str, title_at: dict[int, str]) -> Iterator[AnnouncedWorkload]:
     """A profile as GPUStack writes it: keys that begin with dataset_name, up to the next profile."""
-    starts = [found.start() for found in re.finditer(r"\bdataset_name:", text)]
+    starts = [match.start() for match in re.finditer(r"\bdataset_name:", text)]
     for begin, end in zip(starts, [*starts[1:], len(text)], strict=False):
         keys = dict(KEY.findall(text[begin : min(end, begin + 400)].split("```")[0]))
         if not keys.keys() & {"request_rate", "total_requests"}:

@@ -28,8 +28,7 @@ def main(argv: list[str]) -> int:
     )
     arguments = parser.parse_args(argv)
     from loadgen.lab.audit.auditor import audit_file, findings
-    from loadgen.lab.audit.finding_group import grouped
-    from loadgen.lab.audit.report import render, to_json
+    from loadgen.lab.audit.finding import grouped, render, to_json
 
     files = []
     refused: list[BadInput] = []

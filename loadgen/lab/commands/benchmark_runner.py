@@ -11,7 +11,7 @@ def main(argv: list[str]) -> int:
     flags = arguments.parse(_arguments(argv))  # --help ends here, before any slow import
     import asyncio
 
-    from loadgen.lab.gpustack.flag_names import renamed_flags
+    from loadgen.lab.gpustack.arguments import renamed_flags
     from loadgen.lab.gpustack.job import Job
 
     with renamed_flags():
@@ -24,11 +24,11 @@ def main(argv: list[str]) -> int:
             problem = f"{folder} cannot be created ({error.strerror})"
             raise BadInput("--output-dir", problem, "choose another folder") from error
         if job.auto_tune is None:
-            from loadgen.lab.gpustack.step_runs import StepRuns
+            from loadgen.lab.gpustack.job_runs import StepRuns
 
             return asyncio.run(StepRuns(job).execute())
         with single_threaded():
-            from loadgen.lab.gpustack.search_runs import SearchRuns
+            from loadgen.lab.gpustack.job_runs import SearchRuns
 
         return SearchRuns(job).execute()
 

@@ -1,21 +1,45 @@
-"""The command line of benchmark-runner: flags that are used, that have no effect, and that are refused.
+"""The command line of benchmark-runner: flags that are used, have no effect, or are refused.
 
-It covers all versions of benchmark-runner, from the first to the one based on guidellm 0.7.
+It covers all versions of benchmark-runner, from the first to the one based on guidellm 0.7. Errors
+name the flags of this command line, not those of `loadgen run`.
 """
 
 import argparse
-from collections.abc import Sequence
+import contextlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loadgen.cli.flags import json_value
 from loadgen.config.load import AXES
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, Unreachable
 from loadgen.util.argument_parser import OneLineParser, integer, number
 
+FLAG_NAMES = {
+    "--base-url": "--target",
+    "--tokenizer": "--processor",
+    "--api-key": "--backend-kwargs api_key",
+    "--first-token-timeout": "--backend-kwargs timeout",
+    "--stall-timeout": "--backend-kwargs timeout",
+    "--request-rate": "--rate",
+    "--num-prompts": "--max-requests",
+    "--duration": "--max-seconds",
+    "--dataset-path": "--data",
+    "--dataset-rule": "--data",
+    "--random-input-len": "--data prompt_tokens",
+    "--random-output-len": "--data output_tokens",
+    "--turns": "--data turns",
+    "--prefix-buckets": "--data prefix_buckets",
+    "--sharegpt-output-len": "--sharegpt-max-output-tokens",
+    "--sharegpt-input-len": "--sharegpt-min-input-tokens",
+    "--seed": "--random-seed",
+    "--records": "--output-dir",
+    "--workload": "--scenario",
+}
+FLAG = re.compile(r"`[^`]*`|--[a-z][a-z-]*")  # or a command line in backquotes, which stays as it is
 PROG = "loadgen benchmark-runner benchmark run"
 PROFILES = ("synchronous", "concurrent", "throughput", "constant", "async", "poisson", "sweep")
 LEAVE_OUT = "leave it out"
-
 # No effect here: loading of prompts, samples in the report (the records have every request), charts.
 WITHOUT_EFFECT = {
     "--data-num-workers": (),
@@ -49,18 +73,29 @@ LIMITS = {
     for metric, words in LATENCIES.items()
     for statistic in STATISTICS
 }
-
 SPELLINGS = "limit_flags"
 
 
 def parse(argv: Sequence[str]) -> dict[str, Any]:
-    """Parse `argv` into values by flag name, with underscores; flags that are not given are left out."""
-    given = vars(_parser().parse_args(list(argv)))
+    """Parse `argv` into values by flag name, with underscores; flags that are not given are left out.
+
+    Args:
+        argv: The arguments after `benchmark run`.
+
+    Raises:
+        BadInput: A flag is unknown or refused, or a value is wrong.
+    """
+    values = vars(_parser().parse_args(list(argv)))
     for flag, remedy in REFUSED.items():
-        if name_of(flag) in given:
+        if name_of(flag) in values:
             raise BadInput(flag, "not supported", remedy)
     without_effect = set(map(name_of, (*WITHOUT_EFFECT, *SWITCHES_WITHOUT_EFFECT)))
-    return {name: value for name, value in given.items() if name not in without_effect}
+    return {name: value for name, value in values.items() if name not in without_effect}
+
+
+def name_of(flag: str) -> str:
+    """Return the name under which `parse` returns a flag."""
+    return flag.removeprefix("--").replace("-", "_")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -181,13 +216,53 @@ class _Limit(argparse.Action):
         setattr(namespace, SPELLINGS, getattr(namespace, SPELLINGS, {}) | {self.dest: option})
 
 
-def name_of(flag: str) -> str:
-    """Return the name under which `parse` returns a flag."""
-    return flag.removeprefix("--").replace("-", "_")
-
-
 def _object(text: str) -> dict[str, Any]:
-    found = json_value(text)
-    if not isinstance(found, dict):
+    value = json_value(text)
+    if not isinstance(value, dict):
         raise argparse.ArgumentTypeError(f"{text!r} is not a JSON object")
-    return found
+    return value
+
+
+def read_number(value: Any, field: str) -> float:
+    """Read a number.
+
+    Raises:
+        BadInput: It is none.
+    """
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadInput(field, f"{value!r} is not a number", "give a number") from error
+
+
+def read_whole_number(value: Any, field: str) -> int:
+    """Read a whole number.
+
+    Raises:
+        BadInput: It is none.
+    """
+    whole = read_number(value, field)
+    if not whole.is_integer():
+        raise BadInput(field, f"{value!r} is not a whole number", "give a whole number")
+    return int(whole)
+
+
+@contextlib.contextmanager
+def renamed_flags(names: Mapping[str, str] = FLAG_NAMES) -> Iterator[None]:
+    """Replace the flags that an error names, in its remedy too, by their names here.
+
+    Args:
+        names: The names here, by the flags of `loadgen run`.
+    """
+    try:
+        yield
+    except BadInput as error:
+        field = _renamed(error.field, names)
+        remedy = _renamed(error.remedy, names)
+        raise BadInput(field, error.problem, remedy) from error
+    except Unreachable as error:
+        raise Unreachable(_renamed(str(error), names)) from error
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    return FLAG.sub(lambda flag: names.get(flag[0], flag[0]), text)

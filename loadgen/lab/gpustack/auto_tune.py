@@ -51,21 +51,31 @@ class AutoTune:
     run_s: float = RUN_S
 
     @classmethod
-    def of(cls, given: dict[str, Any], common: dict[str, Any], summary: Path) -> "AutoTune | None":
-        """Return the search of a command line; None if it asks for none."""
-        if not given.get("auto_tune"):
+    def of(cls, flags: dict[str, Any], common: dict[str, Any], summary: Path) -> "AutoTune | None":
+        """Return the search of a command line; None if it asks for none.
+
+        Args:
+            flags: The flags, as `arguments.parse` returns them.
+            common: The fields of `RunSettings` that the flags for the server, the prompts and the limits
+                set.
+            summary: The path of which those of the points are made.
+
+        Raises:
+            BadInput: A flag is out of range, or does not belong to a search, or to a job without one.
+        """
+        if not flags.get("auto_tune"):
             for name in FLAGS:
-                if name in given:
-                    raise BadInput(_flag(given, name), "is for searches", "add --auto-tune, or leave it out")
+                if name in flags:
+                    raise BadInput(_flag(flags, name), "is for searches", "add --auto-tune, or leave it out")
             return None
         for name in INSTEAD:
-            if name in given:
-                raise BadInput(_flag(given, name), "cannot be combined with --auto-tune", "leave one of the two out")
-        axis: AxisName = given.get("axis", "rate")
-        lower, upper = (_load(given, name, axis, default) for name, default in (("lower", 4.0), ("upper", 8192.0)))
+            if name in flags:
+                raise BadInput(_flag(flags, name), "cannot be combined with --auto-tune", "leave one of the two out")
+        axis: AxisName = flags.get("axis", "rate")
+        lower, upper = (_load(flags, name, axis, default) for name, default in (("lower", 4.0), ("upper", 8192.0)))
         if lower > upper:
             raise BadInput("--lower-bound", f"{lower:g} is above the upper bound {upper:g}", "give a smaller number")
-        limits = {name: _positive(given, name, 0.0) for name in arguments.LIMITS if name in given}
+        limits = {name: _positive(flags, name, 0.0) for name in arguments.LIMITS if name in flags}
         max_failed = min(MAX_FAILED, common.get("max_error_rate", MAX_FAILED))
         settings = RunSettings(
             **common
@@ -76,13 +86,13 @@ class AutoTune:
                 "duration": None,
                 "burstiness": math.inf if axis == "rate" else 1.0,
                 "request_rate": math.inf,
-                "max_concurrency": given.get("max_concurrency", MAX_IN_FLIGHT) if axis == "rate" else int(lower),
+                "max_concurrency": flags.get("max_concurrency", MAX_IN_FLIGHT) if axis == "rate" else int(lower),
             }
         ).checked()
         from loadgen.analysis.search.criteria import MIN_REQUESTS  # not before: NumPy takes a tenth of a second
 
-        Transients.of(given).check(settings.replace(num_prompts=MIN_REQUESTS))
-        points = given.get("max_points", 18)
+        Transients.of(flags).check(settings.replace(num_prompts=MIN_REQUESTS))
+        points = flags.get("max_points", 18)
         FROM_1.check("--max-points", points)
         return cls(
             settings=settings,
@@ -90,10 +100,10 @@ class AutoTune:
             lower_bound=lower,
             upper_bound=upper,
             max_points=points,
-            max_total_seconds=_positive(given, "max_total_seconds", 5400.0),
+            max_total_seconds=_positive(flags, "max_total_seconds", 5400.0),
             limits=limits,
             summary=summary,
-            seed_increment=given.get("seed_increment", True),
+            seed_increment=flags.get("seed_increment", True),
         )
 
     @property
@@ -126,19 +136,19 @@ class AutoTune:
         return self.summary.with_name(f"{self.summary.stem}__run{run}.records.jsonl")
 
 
-def _load(given: dict[str, Any], end: str, axis: str, default: float) -> float:
-    found = _positive(given, f"{end}_bound", default)
-    if axis == "concurrency" and not found.is_integer():
+def _load(flags: dict[str, Any], end: str, axis: str, default: float) -> float:
+    bound = _positive(flags, f"{end}_bound", default)
+    if axis == "concurrency" and not bound.is_integer():
         remedy = "give a whole number: with --axis concurrency it is a number of requests in flight"
-        raise BadInput(f"--{end}-bound", f"{found:g} is not a whole number", remedy)
-    return int(found) if axis == "concurrency" else found
+        raise BadInput(f"--{end}-bound", f"{bound:g} is not a whole number", remedy)
+    return int(bound) if axis == "concurrency" else bound
 
 
-def _positive(given: dict[str, Any], name: str, default: float) -> float:
-    found = float(given.get(name, default))
-    Range("a number above 0", ABOVE_0, FINITE).check(_flag(given, name), found)
-    return found
+def _positive(flags: dict[str, Any], name: str, default: float) -> float:
+    value = float(flags.get(name, default))
+    Range("a number above 0", ABOVE_0, FINITE).check(_flag(flags, name), value)
+    return value
 
 
-def _flag(given: dict[str, Any], name: str) -> str:
-    return str(given.get(arguments.SPELLINGS, {}).get(name) or flag(name))
+def _flag(flags: dict[str, Any], name: str) -> str:
+    return str(flags.get(arguments.SPELLINGS, {}).get(name) or flag(name))

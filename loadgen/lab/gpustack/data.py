@@ -15,7 +15,8 @@ SHAREGPT = "give lengths, or a file with sharegpt in its name; `loadgen run --da
 WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
 SPREADS = ("stdev", "min", "max")
 LENGTHS = tuple(f"{of}_tokens{spread}" for of in ("prompt", "output") for spread in ("", *(f"_{s}" for s in SPREADS)))
-TURNS, BUCKETS = "turns", "prefix_buckets"
+TURNS = "turns"
+BUCKETS = "prefix_buckets"
 BUCKET = ("prefix_tokens", "prefix_count", "bucket_weight")
 BUCKETS_REMEDY = 'write [{"prefix_tokens": 1000, "prefix_count": 4, "bucket_weight": 70}]'
 # Keys of guidellm that are in the buckets.
@@ -36,8 +37,14 @@ def fields(text: str, seed: int) -> dict[str, Any]:
     Raises:
         BadInput: The value is none of these.
     """
-    lengths = _object(text)
-    if lengths is not None:
+    try:
+        lengths = json.loads(text)
+    except ValueError:
+        lengths = None
+    if not isinstance(lengths, dict) and "=" in text and "/" not in text:
+        pairs = [pair.partition("=") for pair in text.split(",")]
+        lengths = {key.strip(): value.strip() for key, _, value in pairs}
+    if isinstance(lengths, dict):
         return _synthetic(lengths) | {"seed": seed}
     name = Path(text).name.lower()
     if "sharegpt" in name and name.endswith((".json", ".jsonl")):
@@ -45,35 +52,22 @@ def fields(text: str, seed: int) -> dict[str, Any]:
     raise BadInput(FLAG, f"{text!r} is neither a list of lengths nor a ShareGPT file", SHAREGPT)
 
 
-def _object(text: str) -> dict[str, Any] | None:
-    """Parse a JSON object, or pairs as a=1,b=2; None for anything else."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    if isinstance(found, dict):
-        return found
-    if "=" not in text or "/" in text:
-        return None
-    pairs = [pair.partition("=") for pair in text.split(",")]
-    return {key.strip(): value.strip() for key, _, value in pairs}
-
-
-def _synthetic(given: dict[str, Any]) -> dict[str, Any]:
-    for key in given:
+def _synthetic(keys: dict[str, Any]) -> dict[str, Any]:
+    for key in keys:
         if key in ELSEWHERE:
             raise BadInput(f"{FLAG} {key}", "not supported", ELSEWHERE[key])
         if key not in (*LENGTHS, TURNS, BUCKETS, "kind"):
             raise BadInput(f"{FLAG} {key}", "unknown key", f"choose from {', '.join((*LENGTHS, TURNS, BUCKETS))}")
-    numbers = {key: _whole(key, given[key]) for key in LENGTHS if given.get(key) is not None}
+    numbers = {key: _whole(key, keys[key]) for key in LENGTHS if keys.get(key) is not None}
     for key in ("prompt_tokens", "output_tokens"):
         if key not in numbers:
             raise BadInput(f"{FLAG} {key}", "missing", SYNTHETIC)
-    prompt, output = _length(numbers, "prompt_tokens"), _length(numbers, "output_tokens")
+    prompt = _length(numbers, "prompt_tokens")
+    output = _length(numbers, "output_tokens")
     settings = {"dataset_name": "random", "random_input_len": prompt, "random_output_len": output, "ignore_eos": True}
-    turns = 1 if given.get(TURNS) is None else _whole(TURNS, given[TURNS])
+    turns = 1 if keys.get(TURNS) is None else _whole(TURNS, keys[TURNS])
     FROM_1.check(f"{FLAG} {TURNS}", turns)
-    buckets = _buckets(given.get(BUCKETS))
+    buckets = _buckets(keys.get(BUCKETS))
     if turns > 1 or buckets:
         return settings | {
             "dataset_name": MULTI_TURN,
@@ -85,27 +79,29 @@ def _synthetic(given: dict[str, Any]) -> dict[str, Any]:
     return settings | {"dataset_rule": "guidellm-0.5" if fixed else None}
 
 
-def _buckets(given: Any) -> str | None:
+def _buckets(buckets: Any) -> str | None:
     """Return prefix buckets as `--prefix-buckets` of `loadgen run` has them; None if there are none."""
-    if not given:
+    if not buckets:
         return None
     field = f"{FLAG} {BUCKETS}"
-    if not isinstance(given, list) or not all(isinstance(bucket, dict) for bucket in given):
-        raise BadInput(field, f"{given!r} is not a list of buckets", BUCKETS_REMEDY)
-    found = []
-    for bucket in given:
+    if not isinstance(buckets, list) or not all(isinstance(bucket, dict) for bucket in buckets):
+        raise BadInput(field, f"{buckets!r} is not a list of buckets", BUCKETS_REMEDY)
+    texts = []
+    for bucket in buckets:
         if unknown := set(bucket) - set(BUCKET):
             raise BadInput(field, f"unknown key {min(unknown)}", f"choose from {', '.join(BUCKET)}")
         values = {"prefix_count": 1, "bucket_weight": 100} | {k: v for k, v in bucket.items() if v is not None}
         if not all(type(values.get(key)) is int and values[key] >= 1 for key in BUCKET):
             raise BadInput(field, f"{bucket!r} has a number that is missing or below 1", BUCKETS_REMEDY)
-        found.append("{prefix_count}x{prefix_tokens}:{bucket_weight}".format(**values))
-    return ",".join(found)
+        texts.append("{prefix_count}x{prefix_tokens}:{bucket_weight}".format(**values))
+    return ",".join(texts)
 
 
 def _length(numbers: dict[str, int], key: str) -> int | str:
-    mean, stdev = numbers[key], numbers.get(f"{key}_stdev", 0)
-    low, high = numbers.get(f"{key}_min"), numbers.get(f"{key}_max")
+    mean = numbers[key]
+    stdev = numbers.get(f"{key}_stdev", 0)
+    low = numbers.get(f"{key}_min")
+    high = numbers.get(f"{key}_max")
     if stdev:
         return f"normal:{mean}:{stdev}:{low or max(1, mean - 5 * stdev)}:{high or mean + 5 * stdev}"
     return mean if low is None and high is None else f"{low or mean}:{high or mean}"

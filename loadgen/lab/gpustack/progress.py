@@ -60,8 +60,10 @@ class Reporter:
     """
 
     def __init__(self, receiver: Receiver | None) -> None:
-        self._receiver, self._trust = receiver, receiver is None or receiver.trust()
-        self._percent, self._changed = 0.0, asyncio.Event()
+        self._receiver = receiver
+        self._trust = receiver is None or receiver.trust()
+        self._percent = 0.0
+        self._changed = asyncio.Event()
         self._last: asyncio.Future[None] | None = None  # the report that was sent last
         self._logged = set[str]()
 

@@ -12,9 +12,18 @@ from loadgen.report import to_json
 from loadgen.report.result.series import Found, Series
 from loadgen.util.files import write_atomic
 
-RAMP_VERSION, CURVE_VERSION = 4, 1  # of benchmark-runner's formats
-CAPACITY, LIMIT, FAILURES, FLOOR = "capacity_plateau", "slo_failed", "overloaded", "upper_bound"
-POINTS, SECONDS, CONVERGED, BROKEN = "budget_points", "budget_seconds", "converged", "point_failed"
+# The versions of benchmark-runner's formats.
+RAMP_VERSION = 4
+CURVE_VERSION = 1
+# Why a search ended, in benchmark-runner's words.
+CAPACITY = "capacity_plateau"
+LIMIT = "slo_failed"
+FAILURES = "overloaded"
+FLOOR = "upper_bound"
+POINTS = "budget_points"
+SECONDS = "budget_seconds"
+CONVERGED = "converged"
+BROKEN = "point_failed"
 
 
 @dataclass
@@ -47,11 +56,12 @@ class Ramp:
         Args:
             series: The runs of the search, and how it ended.
         """
-        tuned, found = self.auto_tune, series.found
-        assert found is not None
-        missed = (each.level for each in series.levels if each.met is False)
-        fails = min(missed, default=None) if found.end == "early" else found.fails
-        bracket, stop = self._reasons(found, fails, len(series.points))
+        tuned = self.auto_tune
+        outcome = series.found
+        assert outcome is not None
+        missed = (level.level for level in series.levels if level.met is False)
+        fails = min(missed, default=None) if outcome.end == "early" else outcome.fails
+        bracket, stop = self._reasons(outcome, fails, len(series.points))
         facts = {
             "version": RAMP_VERSION,
             "points": list(self.points.values()),
@@ -66,7 +76,7 @@ class Ramp:
             "max_points": tuned.max_points,
             "elapsed_seconds": round(self.spent_s, 2),
             "max_total_seconds": tuned.max_total_seconds,
-            "slo_bracket": [found.level, fails] if tuned.limits else None,
+            "slo_bracket": [outcome.level, fails] if tuned.limits else None,
             "probe_ceiling": None,
             "probe_relaxed": 0,
             "probe_bound": None,
@@ -74,16 +84,16 @@ class Ramp:
         }
         _write(tuned.summary, "ramp", facts)
 
-    def _reasons(self, found: Found, fails: float | None, runs: int) -> tuple[str, str]:
+    def _reasons(self, outcome: Found, fails: float | None, runs: int) -> tuple[str, str]:
         tuned = self.auto_tune
         budget = SECONDS if self.out_of_time else POINTS if runs >= tuned.max_points else BROKEN
         if fails is None:
-            bracket = FLOOR if found.level == tuned.upper_bound else budget
+            bracket = FLOOR if outcome.level == tuned.upper_bound else budget
             return bracket, bracket
         bracket = CAPACITY if fails in self.beyond_capacity else LIMIT if tuned.limits else FAILURES
-        if found.end == "edge":
+        if outcome.end == "edge":
             return bracket, CONVERGED
-        return bracket, bracket if found.end == "none" and not self.out_of_time else budget
+        return bracket, bracket if outcome.end == "none" and not self.out_of_time else budget
 
 
 def point(summary: dict[str, Any], load: float, index: int) -> dict[str, Any]:
@@ -101,9 +111,10 @@ def point(summary: dict[str, Any], load: float, index: int) -> dict[str, Any]:
     named["output_tps"] = metrics["output_tokens_per_second"]["successful"]["mean"]
     of = {"ttft": "time_to_first_token_ms", "itl": "inter_token_latency_ms", "latency": "request_latency"}
     for name, metric in of.items():
-        found, scale = metrics[metric]["successful"], 1e3 if name == "latency" else 1.0
-        named[f"{name}_ms"] = found["mean"] * scale
-        named |= {f"{name}_{p}_ms": found["percentiles"][p] * scale for p in ("p95", "p99")}
+        statistics = metrics[metric]["successful"]
+        scale = 1e3 if name == "latency" else 1.0
+        named[f"{name}_ms"] = statistics["mean"] * scale
+        named |= {f"{name}_{p}_ms": statistics["percentiles"][p] * scale for p in ("p95", "p99")}
     named["achieved_rate"] = metrics["requests_per_second"]["successful"]["mean"]
     named["success"] = totals["successful"] / totals["total"] if totals["total"] else 0.0
     return named

@@ -9,8 +9,7 @@ from loadgen.config import presets
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.lab.gpustack import arguments
-from loadgen.lab.gpustack.flag_names import renamed_flags
-from loadgen.lab.gpustack.numbers import number, whole_number
+from loadgen.lab.gpustack.arguments import read_number, read_whole_number, renamed_flags
 from loadgen.lab.gpustack.transient import Transients
 
 UNLIMITED = -1.0  # GPUStack's request_rate
@@ -21,11 +20,13 @@ STAGE = {"rate": "--request-rate", "max_requests": "--num-prompts", "max_seconds
 
 @dataclass(frozen=True)
 class Strategy:
-    """The load of a run.
+    """The load of a run, in guidellm's terms.
 
     Attributes:
+        type_: guidellm's name of the profile.
         rate: Requests per second or, for concurrent, requests in flight; None if the profile has no
             rate.
+        max_concurrency: Maximum number of requests in flight; None: no limit.
     """
 
     type_: str
@@ -53,82 +54,82 @@ class Step:
     summary: Path
 
 
-def single(given: dict[str, Any], common: dict[str, Any], output: Path) -> Step:
+def single(flags: dict[str, Any], common: dict[str, Any], output: Path) -> Step:
     """Return the run of --profile.
 
     Args:
-        given: The flags, as `arguments.parse` returns them.
+        flags: The flags, as `arguments.parse` returns them.
         common: The fields of `RunSettings` that the flags for the server, the prompts and the limits set.
         output: The path of the summary.
 
     Raises:
         BadInput: The load is missing or wrong.
     """
-    given_rates = [part for text in given.get("rate", ()) for part in text.split(",") if part.strip()]
+    given_rates = [part for text in flags.get("rate", ()) for part in text.split(",") if part.strip()]
     if len(given_rates) > 1:
         raise BadInput(
             "--rate", "has several values", "run them one after the other with --stages '[{\"rate\": 1}, ...]'"
         )
-    of_scenario = "concurrent" if given.get("axis") == "concurrency" else "constant"
-    kind = given.get("profile", of_scenario if "scenario" in given else "sweep")
+    of_scenario = "concurrent" if flags.get("axis") == "concurrency" else "constant"
+    kind = flags.get("profile", of_scenario if "scenario" in flags else "sweep")
     if kind == "sweep":
         raise BadInput("--profile", "sweep is not supported", "search with --auto-tune, or give --profile and --rate")
-    rate = number(given_rates[0], "--request-rate") if given_rates else None
-    return _step(given, common, (kind, rate), output)
+    rate = read_number(given_rates[0], "--request-rate") if given_rates else None
+    return _step(flags, common, (kind, rate), output)
 
 
-def stages(given: dict[str, Any], common: dict[str, Any], output: Path) -> tuple[Step, ...]:
+def stages(flags: dict[str, Any], common: dict[str, Any], output: Path) -> tuple[Step, ...]:
     """Return the runs of --stages.
 
     Args:
-        given: The flags, as `arguments.parse` returns them.
+        flags: The flags, as `arguments.parse` returns them.
         common: The fields of `RunSettings` that the flags for the server, the prompts and the limits set.
         output: The path of which those of the summaries are made.
 
     Raises:
         BadInput: A stage is wrong.
     """
-    if "profile" in given:
+    if "profile" in flags:
         raise BadInput("--profile", "cannot be combined with --stages", "leave one of the two out")
-    listed = given["stages"]
+    listed = flags["stages"]
     if (
         not isinstance(listed, list)
         or not listed
         or not all(isinstance(s, dict) and s.get("rate") is not None for s in listed)
     ):
         raise BadInput("--stages", "is not a list of stages with a rate", 'write [{"rate": 1, "max_requests": 100}]')
-    kind = "concurrent" if given.get("axis") == "concurrency" else "constant"
-    further = given.get("seed_increment", True) and "random_seed" in given
+    kind = "concurrent" if flags.get("axis") == "concurrency" else "constant"
+    further = flags.get("seed_increment", True) and "random_seed" in flags
     steps = []
     for index, stage in enumerate(listed):
         if unknown := set(stage) - set(STAGE):
             raise BadInput(f"--stages {min(unknown)}", "unknown key", f"choose from {', '.join(STAGE)}")
-        own = common | ({"seed": common["seed"] + index} if further else {})
+        fields = common | ({"seed": common["seed"] + index} if further else {})
         path = output.with_name(f"{output.stem}__stage{index}.json")
         with renamed_flags({STAGE[key]: f"--stages {key}" for key, value in stage.items() if value is not None}):
             if stage.get("max_requests") is not None:
-                own["num_prompts"] = whole_number(stage["max_requests"], "--num-prompts")
+                fields["num_prompts"] = read_whole_number(stage["max_requests"], "--num-prompts")
             if stage.get("max_seconds") is not None:
-                own["duration"] = number(stage["max_seconds"], "--duration")
-            steps.append(_step(given, own, (kind, number(stage["rate"], "--request-rate")), path))
+                fields["duration"] = read_number(stage["max_seconds"], "--duration")
+            steps.append(_step(flags, fields, (kind, read_number(stage["rate"], "--request-rate")), path))
     return tuple(steps)
 
 
-def _step(given: dict[str, Any], fields: dict[str, Any], how: tuple[str, float | None], summary: Path) -> Step:
+def _step(flags: dict[str, Any], fields: dict[str, Any], how: tuple[str, float | None], summary: Path) -> Step:
     if fields.get("num_prompts") is None and fields.get("duration") is None:
         raise BadInput("--max-requests", "missing, and so is --max-seconds", "give at least one of the two")
-    load, strategy = _load(how, given, fields)
+    load, strategy = _load(how, flags, fields)
     records = str(summary.with_suffix(".records.jsonl"))
     settings = RunSettings(**fields | load | {"records": records}).checked()
-    Transients.of(given).check(settings)
+    Transients.of(flags).check(settings)
     return Step(settings, strategy, summary)
 
 
 def _load(
-    how: tuple[str, float | None], given: dict[str, Any], fields: dict[str, Any]
+    how: tuple[str, float | None], flags: dict[str, Any], fields: dict[str, Any]
 ) -> tuple[dict[str, Any], Strategy]:
     kind, rate = how
-    cap = given.get("max_concurrency", presets.GPUSTACK["max_concurrency"])
+    cap = flags.get("max_concurrency", presets.GPUSTACK["max_concurrency"])
     if rate is None and kind in WITH_RATE:
         rate = fields.get("request_rate")
     if kind in ("constant", "async", "poisson"):

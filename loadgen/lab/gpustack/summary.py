@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from loadgen.config.target import CHAT_ENDPOINT
-from loadgen.lab.gpustack.distribution import concurrency, distribution, rates
-from loadgen.lab.gpustack.request_stats import STATUSES, Requests, by_status, sample
+from loadgen.lab.gpustack.request_stats import STATUSES, Requests, by_status, concurrency, distribution, rates, sample
 from loadgen.lab.gpustack.steps import Strategy
 from loadgen.lab.gpustack.transient import NO_TRANSIENTS, Transients
 from loadgen.metrics.records.file import RecordFile
@@ -35,14 +34,15 @@ def summarize(
         phases: The requests that the summary leaves out.
     """
     wall_ns = time.time_ns() - time.monotonic_ns()
-    all_found = found = by_status(records)
+    sent_groups = groups = by_status(records)
     if phases != NO_TRANSIENTS:
-        found = by_status(phases.counted(list(records), records.header.settings))
-    made, whole = _together(all_found), _together(found)
+        groups = by_status(phases.counted(list(records), records.header.settings))
+    made = _together(sent_groups)
+    whole = _together(groups)
     first, last = (min(made.start), max(made.end)) if made.start else (records.start_ns, records.start_ns)
     start, end = (min(whole.start), max(whole.end)) if whole.start else (first, first)
-    counts = {status: len(found[status].start) for status in STATUSES} | {"total": len(whole.start)}
-    sent = {status: len(all_found[status].start) for status in STATUSES} | {"total": len(made.start)}
+    counts = {status: len(groups[status].start) for status in STATUSES} | {"total": len(whole.start)}
+    sent = {status: len(sent_groups[status].start) for status in STATUSES} | {"total": len(made.start)}
     first_s, start_s, end_s, last_s = ((at + wall_ns) / 1e9 for at in (first, start, end, last))
     clock_s = (records.start_ns + wall_ns) / 1e9
     benchmark: dict[str, Any] = {
@@ -58,7 +58,7 @@ def summarize(
             "requests_made": sent,
         },
         "metrics": {"request_totals": counts}
-        | metrics(found | {"total": whole}, all_found | {"total": made}, start, end),
+        | metrics(groups | {"total": whole}, sent_groups | {"total": made}, start, end),
         "start_time": start_s,
         "end_time": end_s,
         "duration": (end - start) / 1e9,
@@ -66,12 +66,12 @@ def summarize(
         "cooldown_duration": (last - end) / 1e9,
     }
     path = records.header.settings.endpoint or CHAT_ENDPOINT
-    failed = {status: found[status].samples for status in ("errored", "incomplete") if found[status].samples}
+    failed = {status: groups[status].samples for status in ("errored", "incomplete") if groups[status].samples}
     if failed:
         benchmark["requests_truncated"] = {
             status: [sample(record, wall_ns, path) for record in samples] for status, samples in failed.items()
         }
-    own = {
+    facts = {
         "verdict": result.verdict,
         "checks": result.checks,
         "partial": result.partial,
@@ -86,7 +86,7 @@ def summarize(
             **to_json_values(result.provenance.versions),
         },
         "benchmarks": [benchmark],
-        "loadgen": to_json_values(own),
+        "loadgen": to_json_values(facts),
     }
 
 
@@ -107,7 +107,7 @@ def coverage(path: Path, summary: dict[str, Any], log: str) -> str:
 
 
 def metrics(
-    found: dict[str, Requests],
+    counted: dict[str, Requests],
     made: dict[str, Requests],
     start: int,
     end: int,
@@ -115,7 +115,7 @@ def metrics(
     """Return all distributions, by metric and status.
 
     Args:
-        found: The requests that count, by status, and all of them as "total".
+        counted: The requests that count, by status, and all of them as "total".
         made: All requests, in the same way: what they did between `start` and `end` is part of the rates.
         start: When the first that counts was sent, ns.
         end: When the last of them was closed, ns.
@@ -132,7 +132,7 @@ def metrics(
             end,
         ),
     }
-    each: dict[str, Callable[[Requests], Distribution]] = {
+    per_request: dict[str, Callable[[Requests], Distribution]] = {
         "request_latency": lambda r: distribution(r.latency_s),
         "request_streaming_iterations_count": lambda r: distribution(r.events),
         "prompt_token_count": lambda r: distribution(r.prompt_tokens),
@@ -147,7 +147,7 @@ def metrics(
     }
     distributions = {
         name: {status: of(requests) for status, requests in group.items()}
-        for functions, group in ((of_time, made), (each, found))
+        for functions, group in ((of_time, made), (per_request, counted))
         for name, of in functions.items()
     }
     if not distributions["inter_token_latency_per_chunk_ms"]["total"]["count"]:
@@ -155,12 +155,13 @@ def metrics(
     return distributions
 
 
-def _together(found: dict[str, Requests]) -> Requests:
-    return found["successful"] + found["errored"] + found["incomplete"]
+def _together(groups: dict[str, Requests]) -> Requests:
+    return groups["successful"] + groups["errored"] + groups["incomplete"]
 
 
 def _concurrency(requests: Requests, start: int, end: int) -> Distribution:
-    starts, ends = np.array(requests.start, dtype=np.int64), np.array(requests.end, dtype=np.int64)
+    starts = np.array(requests.start, dtype=np.int64)
+    ends = np.array(requests.end, dtype=np.int64)
     within = (ends > start) & (starts < end)
     from_s, to_s = (_s(np.clip(times[within], start, end), start) for times in (starts, ends))
     return concurrency(from_s, to_s, 0.0, (end - start) / 1e9)

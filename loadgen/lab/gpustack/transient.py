@@ -27,33 +27,34 @@ class Transient:
     mode: str = DEFAULT_MODE
 
     @classmethod
-    def parse(cls, flag: str, given: Any) -> "Transient":
+    def parse(cls, flag: str, value: Any) -> "Transient":
         """Parse the value of `--warmup` or `--cooldown`, as guidellm reads it.
 
         Args:
             flag: The flag.
-            given: A number, or an object with `percent` or `value`, and `mode`; None: no phase.
+            value: A number, or an object with `percent` or `value`, and `mode`; None: no phase.
 
         Raises:
             BadInput: It is neither.
         """
-        if given is None:
+        if value is None:
             return cls()
-        found = given if isinstance(given, dict) else {"value": given}
-        amounts = [found[key] for key in ("percent", "value") if found.get(key) is not None]
-        mode = found.get("mode", DEFAULT_MODE)
-        if set(found) - KEYS or len(amounts) != 1 or mode not in MODES:
-            raise BadInput(flag, f"invalid phase {given!r}", FORM)
+        keys = value if isinstance(value, dict) else {"value": value}
+        amounts = [keys[key] for key in ("percent", "value") if keys.get(key) is not None]
+        mode = keys.get("mode", DEFAULT_MODE)
+        if set(keys) - KEYS or len(amounts) != 1 or mode not in MODES:
+            raise BadInput(flag, f"invalid phase {value!r}", FORM)
         (amount,) = amounts
         if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < float("inf"):
             raise BadInput(flag, f"{amount!r} is not a number from 0 on", FORM)
-        if found.get("percent") is not None and amount >= 1:
+        if keys.get("percent") is not None and amount >= 1:
             raise BadInput(flag, f"percent {amount:g} is out of range", "write a share below 1, such as 0.1")
         return cls(float(amount), mode)
 
     def limits(self, settings: RunSettings) -> tuple[int, float]:
         """Return how many requests, and how many seconds of sending, a run leaves out; one of them is 0."""
-        count, duration_s = settings.num_prompts, settings.duration
+        count = settings.num_prompts
+        duration_s = settings.duration
         by_time = self.mode == "duration" or (self.mode == "prefer_duration" and duration_s is not None)
         if self.mode == "prefer_requests":
             by_time = count is None
@@ -64,19 +65,24 @@ class Transient:
 
 @dataclass(frozen=True, slots=True)
 class Transients:
-    """The requests that count: all but those of the warm-up and those of the cool-down."""
+    """The requests that count: all but those of the warm-up and those of the cool-down.
+
+    Attributes:
+        warmup: The phase at the beginning of a run.
+        cooldown: The phase at its end.
+    """
 
     warmup: Transient = Transient()
     cooldown: Transient = Transient()
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> "Transients":
+    def of(cls, flags: dict[str, Any]) -> "Transients":
         """Return the phases of a command line, as `arguments.parse` returns it.
 
         Raises:
             BadInput: A value is wrong.
         """
-        return cls(*(Transient.parse(f"--{name}", given.get(name)) for name in ("warmup", "cooldown")))
+        return cls(*(Transient.parse(f"--{name}", flags.get(name)) for name in ("warmup", "cooldown")))
 
     def check(self, settings: RunSettings) -> None:
         """Check that a run has requests that count.
@@ -109,7 +115,8 @@ class Transients:
         left_out = {record.index for record in sent[:first]}
         left_out |= {record.index for record in sent[max(0, len(sent) - last) :]} if last else set()
         if sent:
-            begin, end = sent[0].sent + first_s * 1e9, sent[-1].sent - last_s * 1e9
+            begin = sent[0].sent + first_s * 1e9
+            end = sent[-1].sent - last_s * 1e9
             left_out |= {record.index for record in sent if record.sent < begin or record.sent > end}
         return [record for record in records if record.index not in left_out]
 

@@ -13,9 +13,9 @@ import trustme
 from aiohttp import web
 
 from loadgen.lab.gpustack.job import Job
+from loadgen.lab.gpustack.job_runs import done
+from loadgen.lab.gpustack.job_runs import too_many_errors as exceeded
 from loadgen.lab.gpustack.progress import Receiver, Reporter
-from loadgen.lab.gpustack.step_runs import done
-from loadgen.lab.gpustack.stop_rules import too_many_errors as exceeded
 from loadgen.metrics.progress import Progress
 from loadgen.util.tasks import background_tasks
 

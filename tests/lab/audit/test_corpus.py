@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.lab.audit import audit, grouped
-from loadgen.lab.audit.finding_group import ORDER
+from loadgen.lab.audit.finding import ORDER
 from tests.helpers.audit_corpus import EXPECTED, score, stands_at
 from tests.helpers.audited_pages import PAGES
 

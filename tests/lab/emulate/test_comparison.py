@@ -9,10 +9,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.errors import BadInput
 from loadgen.lab.tools.emulate.comparison import TOOLS, compare, explain, loadgen_value
-from loadgen.lab.tools.emulate.row import Row
-from loadgen.lab.tools.emulate.rule import CONNECTING, DIGITS, SPREAD, UNKNOWN, Rule
-from loadgen.lab.tools.emulate.tool import Tool
-from loadgen.lab.tools.emulate.view import View
+from loadgen.lab.tools.emulate.tool import CONNECTING, DIGITS, SPREAD, UNKNOWN, Row, Rule, Tool, View
 from loadgen.testing.replies import delta, event
 from loadgen.workload.arrivals import Schedule
 from tests.helpers.compared_runs import FEW, kept

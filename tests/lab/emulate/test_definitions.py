@@ -7,8 +7,8 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.lab.tools.emulate.comparison import TOOLS
 from loadgen.lab.tools.emulate.distribution import Distribution
-from loadgen.lab.tools.emulate.rates import concurrency, merged, rates
-from loadgen.lab.tools.emulate.rule import UNKNOWN
+from loadgen.lab.tools.emulate.guidellm import concurrency, merged, rates
+from loadgen.lab.tools.emulate.tool import UNKNOWN
 from loadgen.testing.replies import DONE, delta, event, usage
 from tests.helpers.recorded_streams import record_of, rows_of, run_of
 from tests.helpers.run_facts import failed

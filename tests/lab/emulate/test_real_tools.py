@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from loadgen.lab.tools.emulate.comparison import TOOLS
-from loadgen.lab.tools.emulate.rule import RETOKENIZED
+from loadgen.lab.tools.emulate.tool import RETOKENIZED
 from tests.helpers.recorded_streams import GOLDEN, STREAMS, of_file, of_streams, rows_of, run_of
 
 ASKED = {

@@ -9,7 +9,7 @@ import pytest
 
 from loadgen.errors import BadInput, Unreachable
 from loadgen.lab.gpustack import arguments
-from loadgen.lab.gpustack.flag_names import renamed_flags
+from loadgen.lab.gpustack.arguments import renamed_flags
 from loadgen.lab.gpustack.job import Job
 from loadgen.lab.gpustack.steps import Step
 from loadgen.lab.gpustack.transient import NO_TRANSIENTS, Transient

@@ -4,39 +4,21 @@ from collections.abc import Callable
 
 from loadgen.lab.audit.finding import Findings
 from loadgen.lab.audit.published import Published
-from loadgen.lab.audit.rules import (
-    bases,
-    cells,
-    claims,
-    concurrency,
-    gains,
-    identity,
-    loads,
-    results,
-    scripts,
-    treatments,
-    work,
-)
-from loadgen.lab.audit.rules.latencies import latencies
-from loadgen.lab.audit.rules.losses import hidden
-from loadgen.lab.audit.rules.noise import noise
-from loadgen.lab.audit.rules.rates import rates
-from loadgen.lab.audit.rules.streams import itl, tpot
-from loadgen.lab.audit.rules.verdict import verdict
+from loadgen.lab.audit.rules import bases, cells, claims, gains, identity, loads, rates, results, streams, treatments
 from loadgen.lab.audit.study import PublishedStudy
 
 OF_RESULTS: tuple[Callable[[Published], Findings], ...] = (
-    rates,
-    concurrency.peak_throughput,
-    concurrency.peak_concurrency,
-    concurrency.in_flight,
-    latencies,
-    tpot,
-    itl,
-    verdict,
+    rates.rates,
+    rates.peak_throughput,
+    rates.peak_concurrency,
+    rates.in_flight,
+    streams.latencies,
+    streams.tpot,
+    streams.itl,
+    rates.verdict,
 )
 OF_PAGES: tuple[Callable[[PublishedStudy], Findings], ...] = (
-    scripts.misread,
+    identity.misread,
     identity.models,
     identity.claimed,
     identity.hardware,
@@ -45,7 +27,7 @@ OF_PAGES: tuple[Callable[[PublishedStudy], Findings], ...] = (
     cells.percents,
     cells.success_rates,
     cells.latencies,
-    hidden,
+    claims.hidden,
     results.lines,
     results.summaries,
     claims.untried,
@@ -65,9 +47,9 @@ OF_PAGES: tuple[Callable[[PublishedStudy], Findings], ...] = (
     treatments.reprinted,
     treatments.one_sided,
     treatments.unreported,
-    scripts.values,
-    scripts.prompts,
-    scripts.engines,
+    identity.values,
+    identity.prompts,
+    identity.engines,
     bases.bases,
     bases.idle_options,
     bases.turned_off,
@@ -76,6 +58,6 @@ OF_PAGES: tuple[Callable[[PublishedStudy], Findings], ...] = (
     loads.announced,
     loads.failures,
     loads.clients,
-    work.asked,
-    noise,
+    loads.asked,
+    gains.noise,
 )

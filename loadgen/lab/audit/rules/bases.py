@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from itertools import chain
 
 from loadgen.lab.audit.command import INTERFACE, setting_text
 from loadgen.lab.audit.finding import Findings
@@ -53,8 +54,10 @@ def bases(study: PublishedStudy) -> Findings:
                 yield from _carried(arm, best, rejected)
                 yield from _missing(study, arm, best)
                 yield from _uncredited(study, arm, best, best, rejected)
-            elif best and (own := study.best(each for each in study.before(stage) if _comparable(each, arm))):
-                yield from _uncredited(study, arm, best, own, rejected)
+            elif best and (
+                rival := study.best(earlier for earlier in study.before(stage) if _comparable(earlier, arm))
+            ):
+                yield from _uncredited(study, arm, best, rival, rejected)
         best = study.best([*arms, best])
         for arm in arms:
             if best and arm is not best and _comparable(best, arm):
@@ -64,15 +67,16 @@ def bases(study: PublishedStudy) -> Findings:
 
 def _crashed(study: PublishedStudy, stage: Section) -> list[PublishedArm]:
     return [
-        PublishedArm(Published({}, {}, study.page.place(each.at), at=each.at), each, stage.title, stage, "")
-        for each in study.page.commands
-        if each.at in stage
+        PublishedArm(Published({}, {}, study.page.place(command.at), at=command.at), command, stage.title, stage, "")
+        for command in study.page.commands
+        if command.at in stage
     ]
 
 
 def _comparable(first: PublishedArm, second: PublishedArm) -> bool:
-    one, other = first.command, second.command
-    return bool(one.text and other.text and one.engines & other.engines)
+    left = first.command
+    right = second.command
+    return bool(left.text and right.text and left.engines & right.engines)
 
 
 def _changed(arm: PublishedArm, base: PublishedArm) -> dict[str, str]:
@@ -80,7 +84,7 @@ def _changed(arm: PublishedArm, base: PublishedArm) -> dict[str, str]:
 
 
 def _settings_text(settings: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(setting_text(*each) for each in settings)
+    return ", ".join(setting_text(*setting) for setting in settings)
 
 
 def _carried(arm: PublishedArm, best: PublishedArm, rejected: Rejected) -> Findings:
@@ -99,29 +103,34 @@ def _missing(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Fi
         for name, (before, to) in arm.command.changes(best.command).items()
         if before is not None and to is None and not _names(arm, name, before) and name not in INTERFACE
     }
-    earlier = [other for other in study.tried if other.result.at < arm.result.at and _comparable(other, arm)]
+    earlier = [tried for tried in study.tried if tried.result.at < arm.result.at and _comparable(tried, arm)]
     is_combination = JOINED in arm.stage.title  # which says what it is built of
     # Some pages hold each candidate to a default; others build on what won, from the first that does so.
-    if lost and not is_combination and any(_builds_on(study, each, earlier) for each in (*earlier, arm)):
-        said = _settings_text(lost.items())
-        why = f"it is not built on the best so far, {best.name} with {best.total} tok/s, which has {said}"
+    if lost and not is_combination and any(_builds_on(study, candidate, earlier) for candidate in (*earlier, arm)):
+        settings = _settings_text(lost.items())
+        why = f"it is not built on the best so far, {best.name} with {best.total} tok/s, which has {settings}"
         yield arm.note("base", why, f"not on {best.name}")
 
 
 def _builds_on(study: PublishedStudy, arm: PublishedArm, earlier: list[PublishedArm]) -> bool:
     """Whether a candidate has a setting of an earlier stage that neither the first one has nor its own title names."""
-    own = {(name, value) for name, value in arm.command.settings.items() if not _names(arm, name, value)}
-    before = [other for other in earlier if other.stage.begin < arm.stage.begin]
-    first = [other for other in before if other.stage == study.tried[0].stage]
-    tried, default = ({item for other in arms for item in other.command.settings.items()} for arms in (before, first))
-    return bool(own & tried - default)
+    settings = {(name, value) for name, value in arm.command.settings.items() if not _names(arm, name, value)}
+    before = [candidate for candidate in earlier if candidate.stage.begin < arm.stage.begin]
+    first = [candidate for candidate in before if candidate.stage == study.tried[0].stage]
+    tried, default = (
+        set(chain.from_iterable(candidate.command.settings.items() for candidate in arms)) for arms in (before, first)
+    )
+    return bool(settings & tried - default)
 
 
 def _uncredited(
     study: PublishedStudy, arm: PublishedArm, best: PublishedArm, base: PublishedArm, rejected: Rejected
 ) -> Findings:
-    """A gain for which a title names one change, where the candidate has others, too."""
-    # Its changes are those from `base`: the best so far, or the best of its engine; what the best so far has is none.
+    """A gain for which a title names one change, where the candidate has others, too.
+
+    Its changes are those from `base`: the best so far, or the best of its engine; what the best so far
+    has is none.
+    """
     same_model = arm.command.name.lower() == best.command.name.lower()
     changed = {
         name: to
@@ -129,24 +138,26 @@ def _uncredited(
         if rejected.get(name, (None, ""))[0] != to  # which is told by itself
         if name != "model" or not same_model
     }
-    others = {name: to for name, to in changed.items() if not _names(arm, name, to)}
+    unnamed = {name: to for name, to in changed.items() if not _names(arm, name, to)}
     gain = study.gain(arm, best)
-    if 0 < len(others) < len(changed) and not changed.keys() <= set(INTERFACE) and gain.above(1):
-        said = _settings_text(others.items())
+    if 0 < len(unnamed) < len(changed) and not changed.keys() <= set(INTERFACE) and gain.above(1):
+        settings = _settings_text(unnamed.items())
         by = change(gain.value)
-        why = f"its {by} over {best.name} is credited to what its title names, and it changes {said}, too"
-        yield arm.note("label", why, f"credited {said}")
+        why = f"its {by} over {best.name} is credited to what its title names, and it changes {settings}, too"
+        yield arm.note("label", why, f"credited {settings}")
 
 
 def _names(arm: PublishedArm, setting: str, value: str) -> bool:
     """Whether the title of a stage or the label of an arm names a setting, or its value."""
-    said = f"{arm.stage.title} {arm.label}".lower()
-    words = stems(said)
+    text = f"{arm.stage.title} {arm.label}".lower()
+    words = stems(text)
     parts = {part for part in setting.lower().replace("_", "-").split("-") if len(part) > 1}
-    if words & stems(setting.replace("_", " ").replace("-", " ")) or (value and value.lower() in said):
+    if words & stems(setting.replace("_", " ").replace("-", " ")) or (value and value.lower() in text):
         return True
     meant = set().union(*(SYNONYMS.get(word, set()) for word in words))
-    return bool(meant & {*parts, setting.lower()}) or any(each in setting.lower() for each in meant if "_" in each)
+    return bool(meant & {*parts, setting.lower()}) or any(
+        synonym in setting.lower() for synonym in meant if "_" in synonym
+    )
 
 
 def idle_options(study: PublishedStudy) -> Findings:
@@ -161,7 +172,8 @@ def idle_options(study: PublishedStudy) -> Findings:
 
 def _idle(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Findings:
     peak = max((n.value for name in ("cap", "peak_in_flight") if (n := arm.result[name])), default=None)
-    gain, changed = study.gain(arm, best), arm.command.changes(best.command)
+    gain = study.gain(arm, best)
+    changed = arm.command.changes(best.command)
     if not gain:
         return
     by = gain.value
@@ -171,22 +183,22 @@ def _idle(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Findi
         if limit:
             yield arm.note("idle-option", why, "never reached", by)
     elif changed and changed.keys() <= set(INTERFACE) and by > 1:
-        said = ", ".join(setting_text(name, to) for name, (_, to) in changed.items())
-        why = f"{said} only changes how answers are read: {change(by)} over {best.name} has another cause"
+        settings = ", ".join(setting_text(name, to) for name, (_, to) in changed.items())
+        why = f"{settings} only changes how answers are read: {change(by)} over {best.name} has another cause"
         yield arm.note("idle-option", why, weight=by - 1)
 
 
 def turned_off(study: PublishedStudy) -> Findings:
     """A stage that is named after a feature turns it on."""
     for arm in study.tried:
-        said = f"{arm.stage.title} {arm.label}".lower()
+        text = f"{arm.stage.title} {arm.label}".lower()
         for name, feature in arm.command.turned_off().items():
             words = stems(feature.replace("-", " ").replace("_", " "))
             run_on = "".join(re.findall("[a-z]", feature.lower()))
             about = stems(arm.stage.title)
             is_named = words & about or any(len(stem) > 3 and stem in run_on for stem in about)
-            is_named = is_named and not any(word in said for word in OFF_WORDS)
-            if is_named and name.lower().replace("_", "-") not in said.replace("_", "-"):
+            is_named = is_named and not any(word in text for word in OFF_WORDS)
+            if is_named and name.lower().replace("_", "-") not in text.replace("_", "-"):
                 value = {**arm.command.flags, **arm.command.env}[name]
                 why = f"{setting_text(name, value)} turns it off: {arm.settings}"
                 yield arm.note("turned-off", why)

@@ -1,5 +1,7 @@
 """Cells: what tables print, against the blocks of their page and against their own other cells."""
 
+from itertools import chain
+
 from loadgen.lab.audit.files import RATE_ERROR
 from loadgen.lab.audit.finding import Finding, Findings
 from loadgen.lab.audit.number import change, off, plain
@@ -15,7 +17,8 @@ def copied(study: PublishedStudy) -> Findings:
     if not study.arms or study.repeated:
         return
     for table, row, cell in study.table_cells():
-        total, arms = cell.get("total_per_s"), study.shown(cell)
+        total = cell.get("total_per_s")
+        arms = study.shown(cell)
         if total is not None and not arms:
             yield _without_block(study, table, row, total)
             continue
@@ -25,30 +28,34 @@ def copied(study: PublishedStudy) -> Findings:
 
 def _without_block(study: PublishedStudy, table: Table, row: Row, total: Quantity) -> Finding:
     """A throughput that no block has; a contradiction where the block that it should be of is known."""
-    says, why = f"total {total.text} tok/s", f"no block on this page has it; it is in the row {row.name}"
+    says = f"total {total.text} tok/s"
+    why = f"no block on this page has it; it is in the row {row.name}"
     base = row.cells[table.baseline] if table is study.comparison and table.baseline is not None else None
-    others = [arm for cell in row.cells if cell is not base for arm in study.showing(cell.get("total_per_s"))]
-    is_baselines = base is not None and base.get("total_per_s") is total and any(arm.stage for arm in others)
+    cells = [cell for cell in row.cells if cell is not base]
+    measured = list(chain.from_iterable(study.showing(cell.get("total_per_s")) for cell in cells))
+    is_baselines = base is not None and base.get("total_per_s") is total and any(arm.stage for arm in measured)
     if not is_baselines or not study.tried or not study.tried[0].total:
         return study.note(total.at, "cell", says, why)
     first = study.tried[0]
     line = first.result.where("total_per_s").line
     why += f"; the baseline's block, at line {line}, has {first.total}"
-    gained = next((found for cell in row.cells for each in cell.quantities[:1] if (found := each.change)), None)
-    ratio = others[0].total / first.total
+    firsts = [cell.quantities[0] for cell in row.cells if cell.quantities]
+    gained = next((quantity.change for quantity in firsts if quantity.change), None)
+    ratio = measured[0].total / first.total
     if gained and gained.ratio.differs(ratio):
         why += f", so that {gained.text} is {change(ratio.value)}"
     return study.finding(total.at, "cell", says, str(first.total), why)
 
 
 def _beside(study: PublishedStudy, quantity: Quantity, results: list[Published]) -> Findings:
-    known = [result for result in results if quantity.name in result.numbers]
-    numbers = [result[quantity.name] for result in known]
+    printing = [result for result in results if quantity.name in result.numbers]
+    numbers = [result[quantity.name] for result in printing]
     agrees = any(number.agrees(quantity.number) for number in numbers)
-    if not known or any(number.value == quantity.number.value for number in numbers):
+    if not printing or any(number.value == quantity.number.value for number in numbers):
         return
-    says, should_be = f"{title(quantity.name)} {quantity.text}", str(numbers[0])
-    line = known[0].where(quantity.name).line
+    says = f"{title(quantity.name)} {quantity.text}"
+    should_be = str(numbers[0])
+    line = printing[0].where(quantity.name).line
     if agrees:
         why = f"the block at line {line} prints {should_be}: digits were lost"
         yield Finding(study.page.place(quantity.at), "cell", says, should_be, why, note=True)
@@ -65,28 +72,32 @@ def percents(study: PublishedStudy) -> Findings:
         for quantity in cell.quantities:
             before = base.get(quantity.name)
             if quantity.change is not None and before is not None:
-                asked = study, quantity, before, quantity.change, row.name
-                if found := _wrong(*asked) or _of_tokens(*asked):
-                    yield found
+                printed = quantity.change
+                finding = _wrong(study, quantity, before, printed, row.name)
+                finding = finding or _of_tokens(study, quantity, before, printed, row.name)
+                if finding:
+                    yield finding
 
 
 def _wrong(study: PublishedStudy, after: Quantity, before: Quantity, printed: Change, row: str) -> Finding | None:
     is_latency = after.is_latency
     ratio = before.whole / after.whole if printed.is_speedup and is_latency else after.whole / before.whole
-    said = f"{_said(after)} / {_said(before)}"
+    quotient = f"{_said(after)} / {_said(before)}"
     if printed.per_device:
         widths = [arms[0].width for arms in (study.showing(after), study.showing(before)) if arms]
         if len(widths) < 2:
             return None
         ratio *= widths[1] / widths[0]
-        said = f"({_said(after)} / {widths[0]}) / ({_said(before)} / {widths[1]})"
+        quotient = f"({_said(after)} / {widths[0]}) / ({_said(before)} / {widths[1]})"
     if not printed.ratio.differs(ratio):
         return None
     if printed.is_speedup:
-        said = f"{_said(before)} / {_said(after)}" if is_latency else said
-        why, should_be = f"{row}: {said} = {plain(ratio.value)}", f"{plain(ratio.value)}x"
+        quotient = f"{_said(before)} / {_said(after)}" if is_latency else quotient
+        why = f"{row}: {quotient} = {plain(ratio.value)}"
+        should_be = f"{plain(ratio.value)}x"
     else:
-        why, should_be = f"{row}: {said} - 1 = {change(ratio.value)}", change(ratio.value)
+        why = f"{row}: {quotient} - 1 = {change(ratio.value)}"
+        should_be = change(ratio.value)
     inverse = before.whole / after.whole
     if abs(2 - printed.ratio.value - inverse.value) <= printed.ratio.high - printed.ratio.value:
         why += f"; {printed.text} is the inverse ratio, {_said(before)} / {_said(after)} - 1, with another sign"
@@ -109,7 +120,9 @@ def _of_tokens(study: PublishedStudy, after: Quantity, before: Quantity, printed
         return None
     sums = " against ".join(f"({r['input_tokens']} + {r['output_tokens']}) / {r['duration_s']} s" for r in results)
     why = f"{row}: tokens / duration are {rates[0]} and {rates[1]} tok/s, {sums}"
-    says, should_be, weight = printed.text, change(ratio.value), off(printed.ratio, ratio)
+    says = printed.text
+    should_be = change(ratio.value)
+    weight = off(printed.ratio, ratio)
     return study.finding(printed.at, "percent-of-rates", says, should_be, why, "rates", weight)
 
 
@@ -117,21 +130,23 @@ def success_rates(study: PublishedStudy) -> Findings:
     """A success rate is that of its block, of as many as were sent or the other arms had."""
     groups = study.by_workload()
     for _, row, cell in study.table_cells():
-        printed, arms = cell.get("success_rate"), study.showing(cell.get("total_per_s"))
+        printed = cell.get("success_rate")
+        arms = study.showing(cell.get("total_per_s"))
         if printed is None or not arms:
             continue
         ok = arms[0].result["ok"]
-        asked = max((count.value for arm in groups[arms[0].workload] if (count := arm.result["ok"])), default=0)
-        share = ok * 100 / asked
+        requests = max((count.value for arm in groups[arms[0].workload] if (count := arm.result["ok"])), default=0)
+        share = ok * 100 / requests
         if printed.number.differs(share):
-            why = f"{row.name}: {ok} / {plain(asked)} = {share} %"
+            why = f"{row.name}: {ok} / {plain(requests)} = {share} %"
             yield study.finding(printed.at, "success-rate", f"{printed.text} %", f"{share} %", why)
 
 
 def latencies(study: PublishedStudy) -> Findings:
     """N requests of a mean time, at most `cap` at once, fit into their run; one at a time, they fill it."""
     for row, base, cell, _ in study.comparison.pairs():
-        before, after = base.get("latency_s"), cell.get("latency_s")
+        before = base.get("latency_s")
+        after = cell.get("latency_s")
         for quantity, arm in zip((before, after), study.compared(row, base, cell), strict=False):
             if quantity is not None:
                 yield from _fits(study, row, quantity, before, arm)
@@ -140,16 +155,20 @@ def latencies(study: PublishedStudy) -> Findings:
 def _fits(study: PublishedStudy, row: Row, quantity: Quantity, before: Quantity | None, arm: PublishedArm) -> Findings:
     ok, cap, duration = (arm.result[name] for name in ("ok", "cap", "duration_s"))
     most = duration * cap / ok
-    said, line, should_be = f"{row.name}: {ok} requests in {duration} s", arm.result.place.line, f"{most} s"
+    work = f"{row.name}: {ok} requests in {duration} s"
+    line = arm.result.place.line
+    should_be = f"{most} s"
     if quantity.number.above(most):
-        why, should_be = f"{said}, {cap} at once, leave {most} s for each (line {line})", f"at most {should_be}"
+        why = f"{work}, {cap} at once, leave {most} s for each (line {line})"
+        should_be = f"at most {should_be}"
     elif cap.value == 1 and not arm.result.over_guidellm and (most * (1 - MAX_CLIENT_SHARE)).above(quantity.number):
-        why = f"{said}, one after the other, are {most} s for each (line {line})"
+        why = f"{work}, one after the other, are {most} s for each (line {line})"
         if before is not None and quantity.change is not None and quantity.change.is_speedup:
             why += f"; {quantity.change.text} is {plain(before.number.value / most.value)}x"
     else:
         return
-    says, weight = f"mean latency {quantity.text} s", off(quantity.number, most)
+    says = f"mean latency {quantity.text} s"
+    weight = off(quantity.number, most)
     yield study.finding(quantity.at, "latency-cell", says, should_be, why, weight=weight)
 
 

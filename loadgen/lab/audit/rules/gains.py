@@ -1,20 +1,31 @@
-"""Gains: what a page says each stage brought, against the best before it; rows and stages that come from nowhere."""
+"""Gains: what a page says each stage brought, against the best before it and against noise.
 
+Noise is how much arms of the same treatment differ.
+"""
+
+import math
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+
+import numpy as np
 
 from loadgen.lab.audit.finding import Finding, Findings
 from loadgen.lab.audit.number import UNKNOWN, Number, change, off
 from loadgen.lab.audit.page import Section
 from loadgen.lab.audit.rules.results import SUMMARY, misprint, misprints
-from loadgen.lab.audit.study import PublishedArm, PublishedStudy
+from loadgen.lab.audit.study import PublishedArm, PublishedStudy, kinds
 from loadgen.lab.audit.table import Change, Row
+from loadgen.stats import distributions
+from loadgen.stats.variance import Noise
 
 TOTAL = re.compile(r"(?i)\W*(?:total|overall|combined|cumulative|all)\b")
 NUMBERED = re.compile(r"(\d+)\.\s")
 SKIPPED = re.compile(r"(?i)\b(?:skipped|rejected|not adopted|lower than)\b")
 LATENCY_ROUNDING = 0.005  # relative: how far a latency of two digits is off
+CONFIDENCE = 0.95  # two-sided
+MIN_SINGLE_GAIN = 0.03  # relative: on a page that tells by how much runs differ, one run each shows none below it
+MIN_DF = 2  # degrees of freedom; below it a difference would have to be beyond any that is printed
 
 
 def gains(study: PublishedStudy) -> Findings:
@@ -23,7 +34,11 @@ def gains(study: PublishedStudy) -> Findings:
         printed = printed_change(row)
         if printed is None or any(SKIPPED.search(cell.text) for cell in row.cells):
             continue
-        if pair := _over_all(study) if TOTAL.match(row.name) else of_stages(study, row):
+        pair = of_stages(study, row)
+        if TOTAL.match(row.name):
+            best = study.best(study.tried)
+            pair = (best, study.tried[0]) if best else None
+        if pair:
             yield from _checked(study, row, printed, *pair)
 
 
@@ -32,28 +47,24 @@ def printed_change(row: Row) -> Change | None:
     return next((cell.change for cell in row.cells if cell.change and not cell.quantities), None)
 
 
-def _over_all(study: PublishedStudy) -> tuple[PublishedArm, PublishedArm] | None:
-    best = study.best(study.tried)
-    return (best, study.tried[0]) if best else None
-
-
 def of_stages(study: PublishedStudy, row: Row) -> tuple[PublishedArm, PublishedArm] | None:
     """The best arm of the stages that a row is about, and the best before it that is of none of them."""
-    own = study.stages_of(row)
-    best = study.best([arm for arm in study.tried if arm.stage in own])
+    stages = study.stages_of(row)
+    best = study.best([arm for arm in study.tried if arm.stage in stages])
     if best is None:
         return None
-    before = [arm for arm in study.tried if arm.stage not in own and arm.result.at < best.stage.begin]
+    before = [arm for arm in study.tried if arm.stage not in stages and arm.result.at < best.stage.begin]
     incumbent = study.best(before) or next(iter(study.tried), None)
     return (best, incumbent) if incumbent else None
 
 
 def _checked(study: PublishedStudy, row: Row, printed: Change, best: PublishedArm, incumbent: PublishedArm) -> Findings:
-    found, before = study.whole(best), study.whole(incumbent)
-    ratio = found / before
+    after = study.whole(best)
+    before = study.whole(incumbent)
+    ratio = after / before
     if not ratio:
         return
-    if any(printed.ratio.agrees(other) for other in _readings(study, best, incumbent, ratio)):
+    if any(printed.ratio.agrees(reading) for reading in _readings(study, best, incumbent, ratio)):
         yield from _multiplied(study, row, printed, best, incumbent)
         return
     why = f"{row.name}: {_said(study, best)} / {_said(study, incumbent)} - 1 = {change(ratio.value)}"
@@ -61,18 +72,22 @@ def _checked(study: PublishedStudy, row: Row, printed: Change, best: PublishedAr
     if study.of_latency:
         ratio = _latencies(best, incumbent) or ratio
         why = f"{row.name}: the mean time of a request is {_time(incumbent)} s before and {_time(best)} s after"
-    elif printed.ratio.agrees(found / start):
+    elif printed.ratio.agrees(after / start):
         why += f", over the best so far ({incumbent.label}); {printed.text} is over the first arm's {start}"
     # A change is over the first arm where rows of the summary print a baseline.
     readings = _readings(study, best, study.tried[0], UNKNOWN)
     has_baseline = study.summary.baseline is not None and any(map(printed.ratio.agrees, readings))
     if has_baseline:
         why += f"; {printed.text} is over the baseline that the row prints"
-    should_be, weight = change(ratio.value), off(printed.ratio, ratio)
-    place, rule, cause = study.page.place(printed.at), "gain", "own baseline" if has_baseline else ""
+    should_be = change(ratio.value)
+    weight = off(printed.ratio, ratio)
+    place = study.page.place(printed.at)
+    rule = "gain"
+    cause = "own baseline" if has_baseline else ""
     for wrong in misprints(study):
-        if any(printed.ratio.agrees(each) for each in (wrong / before, found / wrong)):
-            rule, cause = "result-line", misprint(wrong)
+        if any(printed.ratio.agrees(misreading) for misreading in (wrong / before, after / wrong)):
+            rule = "result-line"
+            cause = misprint(wrong)
     yield Finding(place, rule, printed.text, should_be, why, has_baseline, cause=cause, weight=weight)
 
 
@@ -81,9 +96,10 @@ def _multiplied(
 ) -> Findings:
     """A gain that is one of several servers, where one was measured, and that the row does not call so."""
     times = study.replicas(best), study.replicas(incumbent)
-    one = best.total / incumbent.total
-    if times[0] > times[1] and not study.per_device and printed.ratio.differs(one):
-        why = f"{row.name}: {_said(study, best)} against {_said(study, incumbent)}; one server is {change(one.value)}"
+    per_server = best.total / incumbent.total
+    if times[0] > times[1] and not study.per_device and printed.ratio.differs(per_server):
+        why = f"{row.name}: {_said(study, best)} against {_said(study, incumbent)}; "
+        why += f"one server is {change(per_server.value)}"
         yield study.note(printed.at, "extrapolated", printed.text, why, "replicas", best.total.value)
 
 
@@ -115,9 +131,10 @@ def incumbents(study: PublishedStudy) -> Findings:
     """The engine that won a stage is among those that later ones tune."""
     best: PublishedArm | None = None
     lost = ""
-    tuned = {engine for stage in study.stages[1:] for engine in _engines(study, stage)}
+    tuned = set().union(*(_engines(study, stage) for stage in study.stages[1:]))
     for stage, arms in study.staged():
-        winner, engines = best.command.engine if best else "", _engines(study, stage)
+        winner = best.command.engine if best else ""
+        engines = _engines(study, stage)
         if best and winner and engines and winner != lost and winner not in tuned:
             lost = winner
             says = f"continues with {' and '.join(sorted(engines))}"
@@ -132,7 +149,7 @@ def _engines(study: PublishedStudy, stage: Section) -> set[str]:
 
 def numbers(study: PublishedStudy) -> Findings:
     """Stages that are numbered have every number."""
-    numbered = [(int(found[1]), stage) for stage in study.stages if (found := NUMBERED.match(stage.title))]
+    numbered = [(int(match[1]), stage) for stage in study.stages if (match := NUMBERED.match(stage.title))]
     for (before, _), (number, stage) in pairwise(numbered):
         if number > before + 1:
             why = f"stage {number} follows stage {before}: what was tried between them is not on the page"
@@ -158,25 +175,78 @@ def references(study: PublishedStudy) -> Findings:
     for line in SUMMARY.finditer(study.page.prose):
         winner, loser = (line["a"], line["b"]) if line["first"] == line["a"] else (line["b"], line["a"])
         arms = {arm.label: arm for arm in study.tried if line.start() in arm.stage}
-        best, other = arms.get(winner), arms.get(loser)
-        if line["way"] != "faster" or best is None or other is None:
+        best = arms.get(winner)
+        loser_arm = arms.get(loser)
+        if line["way"] != "faster" or best is None or loser_arm is None:
             continue
-        others = (arm for arm in arms.values() if not arm.same_server(best))
-        rival = study.best(study.before(best.stage)) or study.best(others)
+        rivals = (arm for arm in arms.values() if not arm.same_server(best))
+        rival = study.best(study.before(best.stage)) or study.best(rivals)
         if rival is None or rival.same_server(best) or rival.total.above(best.total):
             continue
-        excess, ratio = rival.total / other.total, best.total / rival.total
+        excess = rival.total / loser_arm.total
+        ratio = best.total / rival.total
         if excess.above(1) and ratio:
             why = f"{loser} was not the best so far: {rival.name} had {rival.total} tok/s"
-            says, place = f"{line['share']}%", study.page.place(line.start("share"))
+            says = f"{line['share']}%"
+            place = study.page.place(line.start("share"))
             yield Finding(place, "reference", says, change(ratio.value), why, True, weight=excess.value - 1)
 
 
 def _time(arm: PublishedArm) -> str:
-    found = arm.result.latency_s()
-    return f"{found.value:.2f}" if found else "n/a"
+    latency = arm.result.latency_s()
+    return f"{latency.value:.2f}" if latency else "n/a"
 
 
 def _said(study: PublishedStudy, arm: PublishedArm) -> str:
     times = study.replicas(arm)
     return f"{arm.total}" if times == 1 else f"{arm.total} x {times}"
+
+
+def noise(study: PublishedStudy) -> Findings:
+    """A gain of one run over one run is more than runs that are alike differ by."""
+    sets = alike(study)
+    rates = [[arm.result.tokens_per_second().value for arm in arms] for arms in sets]
+    values = [[math.log(rate) for rate in set_rates if rate > 0] for set_rates in rates]
+    within = Noise.pooled([Noise.of_replicates(np.array(set_rates)) for set_rates in values if set_rates])
+    if study.repeated:
+        return
+    if within is None or within.df < MIN_DF:
+        yield from _unknown(study)
+        return
+    kinds_of = "one treatment" if len(values) == 1 else f"{len(values)} treatments"
+    least = math.exp(distributions.student_two_sided_quantile(1 - CONFIDENCE, within.df) * within.sd * math.sqrt(2))
+    for row, base, cell in study.pairs():
+        before, after = (study.showing(part.get("total_per_s")) for part in (base, cell))
+        if not before or not after or not any(arm.stage for arm in before + after):
+            continue
+        total = cell.get("total_per_s")
+        ratio = (after[0].result.tokens_per_second() / before[0].result.tokens_per_second()).value
+        if total and (total.change is None or total.change.ratio.value > 1) and 1 < ratio < least:
+            why = (
+                f"{row.name}: {sum(map(len, values))} arms are of {kinds_of}, and differ within "
+                f"by SD {100 * within.sd:.2f} % (df {within.df}): one run each shows no gain below {change(least)}, "
+                f"and this is {change(ratio)}"
+            )
+            says, at = (total.change.text, total.change.at) if total.change else (f"{total.text} tok/s", total.at)
+            yield study.note(at, "noise", says, why, "one run each", ratio - 1)
+
+
+def _unknown(study: PublishedStudy) -> Findings:
+    """The small gains of a page that does not tell by how much runs differ."""
+    for row in study.summary.rows:
+        printed = printed_change(row)
+        if printed is not None and of_stages(study, row) and 0 < printed.ratio.value - 1 < MIN_SINGLE_GAIN:
+            why = f"{row.name}: one run each, and too few were run again to tell by how much runs differ"
+            yield study.note(printed.at, "noise", printed.text, why, "one run each", printed.ratio.value)
+
+
+def alike(study: PublishedStudy) -> list[list[PublishedArm]]:
+    """Arms of the stages whose commands differ in nothing that binds, two or more of each kind; no run twice."""
+    measured = [arm for arm in study.tried if arm.command and arm.result["ok"]]
+    return [kind for kind in kinds(measured, _is_like) if len(kind) > 1]
+
+
+def _is_like(first: PublishedArm, second: PublishedArm) -> bool:
+    limit = first.result["cap"] or first.result["peak_in_flight"]
+    left, right = (arm.command.binding(limit.value) for arm in (first, second))
+    return bool(limit) and first.same_work(second) and left.same_as(right)

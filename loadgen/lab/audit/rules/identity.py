@@ -1,10 +1,13 @@
-"""Identity: the model and the hardware that a page is about, wherever it names them."""
+"""Identity: the model and hardware of a page, and whether its commands are those of its results."""
 
 import difflib
 import re
 from collections.abc import Iterator
 
+from loadgen.lab.audit.command import setting_text
+from loadgen.lab.audit.engine_flags import TABLES
 from loadgen.lab.audit.finding import Finding, Findings
+from loadgen.lab.audit.number import plain
 from loadgen.lab.audit.study import PublishedStudy
 
 # A name that ends in a number of parameters, and what stands behind that.
@@ -23,11 +26,68 @@ COUNT = re.compile(
 DEVICE = re.compile(r"\b(?:[ABHL]\d{2,3}|GB\d{3}|MI\d{3}X?|910[BC]|L40S?)\b")
 
 
+def misread(study: PublishedStudy) -> Findings:
+    """Every word of a command reaches it, as it is printed, and a serving script starts a server."""
+    for flaw in study.page.flaws:
+        yield study.finding(flaw.at, "shell", f"`{' '.join(flaw.text.split())}`", "", flaw.why)
+
+
+def values(study: PublishedStudy) -> Findings:
+    """A serving script has the values that the results below it are of."""
+    for command in study.page.commands:
+        differing = {}
+        for arm in study.arms:
+            changes = arm.command.changes(command) if arm.command.at == command.at else {}
+            for name, (before, to) in changes.items():
+                if before is not None and to is not None:
+                    differing[setting_text(name, to)] = arm.result.place.line
+        if differing:
+            why = f"results below it are of {', '.join(f'{name} (line {line})' for name, line in differing.items())}"
+            yield study.note(command.at, "script", f"`{command.text}`", why, "values")
+
+
+def prompts(study: PublishedStudy) -> Findings:
+    """The only command that sends random prompts sends as many as the results have."""
+    clients = [item for item in study.page.clients if item.dataset == "random"]
+    sent = clients[0].number("num-prompts") if len(clients) == 1 else None
+    random = [item for item in study.page.workloads if item.input_tokens is not None]
+    if sent is None:
+        return
+    # Less than what was sent, and no round number, is what succeeded of it.
+    succeeded = [(ok.value, arm.result) for arm in study.arms if (ok := arm.result["ok"])]
+    counts = {
+        plain(ok): result.place.line
+        for ok, result in reversed(succeeded)
+        if ok != sent and (ok > sent or ok % 10 == 0) and any(item.fits(result) for item in random)
+    }
+    if counts:
+        why = f"results have {', '.join(f'{count} (line {line})' for count, line in counts.items())}"
+        yield study.note(clients[0].at, "script", f"--num-prompts {sent}", why, "prompts")
+
+
+def engines(study: PublishedStudy) -> Findings:
+    """A stage that is named after an engine, and no other, has a command of that engine."""
+    for stage in study.stages:
+        named = [engine for engine in TABLES if engine.lower() in stage.title.lower()]
+        shown = [command for command in study.page.commands if command.at in stage and command.engine]
+        if len(named) == 1 and shown and all(command.engine != named[0] for command in shown):
+            why = f"its command starts {shown[0].engine}: `{shown[0].text}`"
+            yield study.finding(shown[0].at, "label", stage.title, "", why, "engine")
+
+
 def models(study: PublishedStudy) -> Findings:
     """Title, recommendation and commands name the model that the page is about, or a variant of it."""
     named = [(name, at) for name, at in _named(study) if name]
     subject = _subject(study, [name for name, _ in named])
-    for name, at in sorted({*named, *_unsized(study, subject)}, key=lambda found: found[1]) if subject else ():
+    if not subject:
+        return
+    places = set(named)
+    # A name that tells no size, and is like the subject's, is another version of it.
+    for command in study.page.commands:
+        likeness = difflib.SequenceMatcher(None, command.name, subject).ratio()
+        if not _first(command.name) and likeness >= MIN_LIKENESS:
+            places.add((command.name, command.at))
+    for name, at in sorted(places, key=lambda place: place[1]):
         if not akin(name, subject):
             yield study.finding(at, "model", name, subject, f"the page is about {subject}", f"{name} {at}")
 
@@ -36,13 +96,19 @@ def claimed(study: PublishedStudy) -> Findings:
     """Every version of a family that title or recommendation names was run, if any of the family was."""
     run = " ".join(command.name.lower() for command in study.page.commands)
     for text, begin in _promises(study):
-        for found in VERSION.finditer(text):
-            family, versions = found[1], [found[2], *re.findall(r"\d+\.\d+", found[3] or "")]
-            others = [each for each in versions if not re.search(rf"{re.escape(family.lower() + each)}(?![\d.])", run)]
-            names = [f"{family}{each}" for each in others if not each.endswith("x")]
+        for mention in VERSION.finditer(text):
+            family = mention[1]
+            versions = [mention[2], *re.findall(r"\d+\.\d+", mention[3] or "")]
+            not_run = [
+                version
+                for version in versions
+                if not re.search(rf"{re.escape(family.lower() + version)}(?![\d.])", run)
+            ]
+            names = [f"{family}{version}" for version in not_run if not version.endswith("x")]
             if names and family.lower() in run:
-                says, why = " and ".join(names), "no command on the page serves it"
-                yield study.note(begin + found.start(), "model", says, why, f"claimed {says}")
+                says = " and ".join(names)
+                why = "no command on the page serves it"
+                yield study.note(begin + mention.start(), "model", says, why, f"claimed {says}")
 
 
 def _promises(study: PublishedStudy) -> Iterator[tuple[str, int]]:
@@ -52,26 +118,19 @@ def _promises(study: PublishedStudy) -> Iterator[tuple[str, int]]:
         yield page.sections[0].title, page.sections[0].begin
     # What stands before the first command recommends that; later on a page may recommend a draft model, or another.
     first = page.commands[0].at if page.commands else len(page.prose)
-    yield from ((found[0], found.start()) for found in RECOMMENDATION.finditer(page.prose, 0, first))
+    yield from ((sentence[0], sentence.start()) for sentence in RECOMMENDATION.finditer(page.prose, 0, first))
 
 
 def _subject(study: PublishedStudy, named: list[str]) -> str:
     """The model that a page is about: what it says of it, unless most of what it names is another; else empty."""
-    stated = found[0].strip("- *\n") if (found := study.page.titled("Model")) else ""
+    stated = statement[0].strip("- *\n") if (statement := study.page.titled("Model")) else ""
     if not named:
         return stated.rpartition("/")[2] if ONE_MODEL.fullmatch(stated) else ""
-    votes = [sum(akin(name, other) for other in named) for name in named]
-    own = _first(stated)
-    if own and 2 * sum(akin(own, name) for name in named) >= max(votes):
-        return own
+    votes = [len([voter for voter in named if akin(name, voter)]) for name in named]
+    stated_name = _first(stated)
+    if stated_name and 2 * len([name for name in named if akin(stated_name, name)]) >= max(votes):
+        return stated_name
     return min((name for name, vote in zip(named, votes, strict=True) if vote == max(votes)), key=len)
-
-
-def _unsized(study: PublishedStudy, subject: str) -> Iterator[tuple[str, int]]:
-    """The models of commands whose names tell no size, and are like the subject's: another version of it."""
-    for command in study.page.commands:
-        if not _first(command.name) and difflib.SequenceMatcher(None, command.name, subject).ratio() >= MIN_LIKENESS:
-            yield command.name, command.at
 
 
 def _named(study: PublishedStudy) -> Iterator[tuple[str, int]]:
@@ -91,9 +150,9 @@ def advice(study: PublishedStudy) -> Findings:
     if not study.arms or QUANTIZED.search(run):
         return
     for sentence in RECOMMENDATION.finditer(page.prose):
-        if found := QUANTIZED.search(sentence[0]):
+        if quantized := QUANTIZED.search(sentence[0]):
             why = "no quantized model was run: what it would bring on this page's load is unknown"
-            yield study.note(sentence.start() + found.start(), "advice", found[0], why, "quantization")
+            yield study.note(sentence.start() + quantized.start(), "advice", quantized[0], why, "quantization")
 
 
 def hardware(study: PublishedStudy) -> Findings:
@@ -101,40 +160,38 @@ def hardware(study: PublishedStudy) -> Findings:
     stated = study.page.titled("Hardware")
     if stated is None or not stated[0] or stated[0].startswith('"'):
         return  # nothing is said, or the words of others are quoted
-    said, at = stated[0].split("\n")[0].strip("- *"), stated[1]
-    yield from _others(study, said)
-    counted = next(filter(None, map(_count, (said, *(text for text, _ in _promises(study))))), None)
+    hardware_text = stated[0].split("\n")[0].strip("- *")
+    at = stated[1]
+    devices = set(DEVICE.findall(hardware_text))
+    measured_on = f"the page was measured on {hardware_text}"
+    for text, begin in _promises(study) if devices else ():
+        for match in DEVICE.finditer(text):
+            if match[0] not in devices:
+                should_be = ", ".join(sorted(devices))
+                yield study.finding(begin + match.start(), "hardware", match[0], should_be, measured_on, match[0])
+    counted = next(filter(None, map(_count, (hardware_text, *(text for text, _ in _promises(study))))), None)
     if counted is None:
         why = "the number of devices is unknown, and so is the throughput of each"
-        yield Finding(study.page.place(at), "hardware-count", said, "a number of devices", why, note=True)
+        yield Finding(study.page.place(at), "hardware-count", hardware_text, "a number of devices", why, note=True)
         return
     widest = max(study.page.commands, key=lambda command: command.width, default=None)
     if widest is not None and widest.width > counted:
         line = study.page.place(widest.at).line
         why = f"`{widest.text}` at line {line} takes {widest.width} devices"
-        yield study.finding(at, "hardware", said, f"{widest.width} devices", why)
+        yield study.finding(at, "hardware", hardware_text, f"{widest.width} devices", why)
 
 
-def _others(study: PublishedStudy, said: str) -> Findings:
-    """Devices that title or recommendation name and the page does not have."""
-    own, why = set(DEVICE.findall(said)), f"the page was measured on {said}"
-    for text, begin in _promises(study) if own else ():
-        for match in DEVICE.finditer(text):
-            if match[0] not in own:
-                yield study.finding(begin + match.start(), "hardware", match[0], ", ".join(sorted(own)), why, match[0])
-
-
-def _count(said: str) -> int | None:
+def _count(text: str) -> int | None:
     for word, number in NUMBERS.items():
-        if said.lower().startswith(word + " "):
+        if text.lower().startswith(word + " "):
             return number
-    found = COUNT.search(said)
-    return int(found[1] or found[2]) if found else None
+    match = COUNT.search(text)
+    return int(match[1] or match[2]) if match else None
 
 
 def _first(text: str) -> str:
-    found = MODEL.search(text)
-    return _bare(found[0]) if found else ""
+    match = MODEL.search(text)
+    return _bare(match[0]) if match else ""
 
 
 def _bare(name: str) -> str:

@@ -1,17 +1,16 @@
-"""Loads: what was sent, against what the page announces and what its client and servers agree on."""
+"""Loads: what was sent and answered, against what the page, its client and its servers say."""
 
 import math
 from collections.abc import Iterator
 
-from loadgen.lab.audit.client_command import ClientCommand
 from loadgen.lab.audit.command import ServingCommand
 from loadgen.lab.audit.finding import Finding, Findings
 from loadgen.lab.audit.number import plain
 from loadgen.lab.audit.rules.identity import akin
 from loadgen.lab.audit.study import PublishedArm, PublishedStudy
-from loadgen.lab.audit.table import Row
-from loadgen.lab.audit.workload import AnnouncedWorkload
+from loadgen.lab.audit.workload import AnnouncedWorkload, ClientCommand
 
+MAX_MISSING = 0.01  # of the tokens that were asked, or that another arm had
 MIN_RATE_SHARE = 0.9  # of the throughput at which a server is idle but for the last answers
 MAX_LENGTH_CHANGE = 0.05  # relative, of mean prompts: beyond it, arms were sent other prompts
 MIN_KEPT_SHARE = 0.85  # of the asked rate; below it a server did not keep up, or the run was too short to tell
@@ -19,64 +18,94 @@ MIN_LIFE_SHARE = 0.15  # of the time of sending: a request that lives longer is 
 ASK_ANY = ("SGLang",)  # engines that answer whatever model is named
 
 
+def asked(study: PublishedStudy) -> Findings:
+    """Replies are as long as they were asked to be, or as those of the other arms."""
+    for arms in study.by_workload().values():
+        first = arms[0]
+        for arm in arms:
+            lengths = arm.result.per_request()
+            ok = arm.result["ok"]
+            if lengths is None:
+                continue
+            workload = study.workload(arm)
+            length = workload.output_tokens if workload and workload.fits(arm.result) else None
+            tokens = arm.result["output_tokens"]
+            first_tokens = first.result["output_tokens"]
+            excess = abs((tokens / first_tokens).value - 1)
+            if length is not None and lengths[1] < length * (1 - MAX_MISSING):
+                share = lengths[1] / length
+                should_be = plain(ok.value * length)
+                off = 1 - share
+                why = f"{100 * share:.1f} % of {ok} x {length}: replies ended early, and arms did not do the same work"
+            elif length is None and first.result["ok"] == ok and excess > MAX_MISSING:
+                should_be = ""
+                off = excess
+                why = "not the same work as in other arms"
+            else:
+                continue
+            if tokens.value != first_tokens.value and first_tokens:
+                why += f"; {first_tokens} at line {first.result.where('output_tokens').line}"
+            place = arm.result.where("output_tokens")
+            says = f"{tokens} output tokens"
+            yield Finding(place, "work", says, should_be, why, True, "replies", off)
+
+
 def rate_limited(study: PublishedStudy) -> Findings:
     """A throughput shows what a server can do, and not what it was sent."""
     for row, base, cell in study.pairs():
-        arms = [arm for each in (base, cell) for arm in study.showing(each.get("total_per_s"))[:1]]
-        offered = [rate for arm in arms if (rate := _offered(study, arm))]
-        if offered and len(arms) == 2:
-            yield _rate(study, row, arms, offered)
+        arms = [arm for part in (base, cell) for arm in study.showing(part.get("total_per_s"))[:1]]
+        offered = []
+        for arm in arms:
+            rate, sending, duration, latency = _sending(study, arm)
+            kept_up = sending + latency >= MIN_RATE_SHARE * duration and sending >= duration / 2
+            if sending > 0 and kept_up:
+                offered.append(rate)
+        if not offered or len(arms) < 2:
+            continue
+        change = next((q.change for part in row.cells if (q := part.get("total_per_s")) and q.change), None)
+        which = "both servers were" if len(offered) == 2 else "one of the servers was"
+        run_time = arms[-1].result["duration_s"]
+        ok = arms[-1].result["ok"]
+        why = (
+            f"{row.name}: {which} sent {plain(offered[0])} req/s and answered them as they came "
+            f"({ok} in {run_time} s): throughput is what was sent, and only latency tells of the server"
+        )
+        says, at = (change.text, change.at) if change else (f"{arms[-1].total} tok/s", row.at)
+        yield study.note(at, "rate-limited", says, why, f"{offered[0]}")
 
 
 def _sending(study: PublishedStudy, arm: PublishedArm) -> tuple[float, float, float, float]:
     """The rate of an arm's requests, /s; the time of sending them, duration and latency, s; NaN: unknown."""
-    workload, result = study.workload(arm), arm.result
+    workload = study.workload(arm)
+    result = arm.result
     rate = (workload.rate if workload else None) or math.nan
     return rate, (result["ok"].value - 1) / rate, result["duration_s"].value, result.latency_s().value
 
 
-def _offered(study: PublishedStudy, arm: PublishedArm) -> float | None:
-    """The rate at which an arm was sent its requests, if the server kept up with it."""
-    rate, sending, duration, latency = _sending(study, arm)
-    kept_up = sending + latency >= MIN_RATE_SHARE * duration and sending >= duration / 2
-    return rate if sending > 0 and kept_up else None
-
-
 def unsteady(study: PublishedStudy) -> Findings:
     """A ratio of two servers is of two that keep up with their requests: else it depends on the length of the run."""
-    told: list[PublishedArm] = []
+    reported: list[PublishedArm] = []
     for row, base, cell in study.pairs():
         change = next((q.change for q in cell.quantities if q.change), None)
         behind = [(arm, why) for arm in study.compared(row, base, cell) if (why := _behind(study, arm))]
         for _, why in behind[:1]:
             at, says = (change.at, change.text) if change else (row.at, row.name)
             yield study.note(at, "unsteady", says, f"{row.name}: {why}", "unsteady", 1)
-        told += [arm for arm, _ in behind]
+        reported += [arm for arm, _ in behind]
     for arm in study.tried:
-        if not any(arm.result.same_run(other.result) for other in told) and (why := _behind(study, arm)):
+        if not any(arm.result.same_run(earlier.result) for earlier in reported) and (why := _behind(study, arm)):
             yield Finding(arm.result.where("requests_per_s"), "unsteady", arm.name, "", why, True, "unsteady")
 
 
 def _behind(study: PublishedStudy, arm: PublishedArm) -> str:
     """How far a server stayed below the rate of its requests; empty if it kept up, or nothing tells."""
     rate, sending, duration, latency = _sending(study, arm)
-    done, is_paced = arm.result["requests_per_s"].value, sending >= duration / 2
+    done = arm.result["requests_per_s"].value
+    is_paced = sending >= duration / 2
     if not (is_paced and done < MIN_KEPT_SHARE * rate and latency >= MIN_LIFE_SHARE * sending):
         return ""
     why = f"{arm.name} answered {done:g} of {rate:g} req/s, and a request took {latency:.2f} s"
     return f"{why} of the {sending:.1f} s of sending: no steady state, the ratio depends on the length of the run"
-
-
-def _rate(study: PublishedStudy, row: Row, arms: list[PublishedArm], offered: list[float]) -> Finding:
-    printed = next((q.change for cell in row.cells if (q := cell.get("total_per_s")) and q.change), None)
-    which = "both servers were" if len(offered) == 2 else "one of the servers was"
-    duration, ok = arms[-1].result["duration_s"], arms[-1].result["ok"]
-    why = (
-        f"{row.name}: {which} sent {plain(offered[0])} req/s and answered them as they came ({ok} in {duration} s): "
-        "throughput is what was sent, and only latency tells of the server"
-    )
-    says, at = (printed.text, printed.at) if printed else (f"{arms[-1].total} tok/s", row.at)
-    return study.note(at, "rate-limited", says, why, f"{offered[0]}")
 
 
 def announced(study: PublishedStudy) -> Findings:
@@ -97,12 +126,13 @@ def failures(study: PublishedStudy) -> Findings:
     short: set[float] = set()
     whole: list[tuple[PublishedArm, float]] = []
     for arms in _alike(study):
-        known = [(arm, ok.value) for arm in arms if (ok := arm.result["ok"])]
-        most = max((succeeded for _, succeeded in known), default=0)
-        for arm, succeeded in known:
-            workload, failed = study.workload(arm), arm.result["failed"]
-            asked = workload.requests or 0 if workload else 0
-            sent = max(most, asked, succeeded + (failed.value if failed else 0))
+        succeeding = [(arm, ok.value) for arm in arms if (ok := arm.result["ok"])]
+        most = max((succeeded for _, succeeded in succeeding), default=0)
+        for arm, succeeded in succeeding:
+            workload = study.workload(arm)
+            failed = arm.result["failed"]
+            announced_requests = workload.requests or 0 if workload else 0
+            sent = max(most, announced_requests, succeeded + (failed.value if failed else 0))
             if succeeded < sent:
                 short.add(succeeded)
                 yield _failed(study, arm, succeeded, sent)
@@ -117,11 +147,12 @@ def failures(study: PublishedStudy) -> Findings:
 
 def _failed(study: PublishedStudy, arm: PublishedArm, ok: float, sent: float) -> Finding:
     why = f"{plain(ok)} / {plain(sent)} = {100 * ok / sent:.1f} % of the requests succeeded"
-    whole = [each for each in study.tried if each.result["ok"].value == sent]
-    prompts = [each.result.per_request() for each in (arm, *whole[:1])]
+    whole = [candidate for candidate in study.tried if candidate.result["ok"].value == sent]
+    prompts = [candidate.result.per_request() for candidate in (arm, *whole[:1])]
     if len(prompts) == 2 and prompts[0] and prompts[1] and abs(prompts[0][0] / prompts[1][0] - 1) > MAX_LENGTH_CHANGE:
         why += f", with {prompts[0][0]:.1f} input tokens each against {prompts[1][0]:.1f}: other prompts, no speed-up"
-    says, weight = f"{plain(ok)} requests", 1 - ok / sent
+    says = f"{plain(ok)} requests"
+    weight = 1 - ok / sent
     return Finding(arm.result.where("ok"), "failures", says, plain(sent), why, True, "failed", weight)
 
 
@@ -140,21 +171,24 @@ def clients(study: PublishedStudy) -> Findings:
         for command in study.page.commands:
             if command.engine:
                 yield from _other_model(study, client, command)
-                yield from _other_port(study, client, command)
+                if client.port and command.port and command.port != client.port:
+                    line = study.page.place(client.at).line
+                    why = f"{command.engine} listens on port {command.port}, and the client at line {line} asks "
+                    place = study.page.place(command.at)
+                    yield Finding(place, "client", f"port {command.port}", client.port, why + client.port, True, "port")
 
 
 def _other_model(study: PublishedStudy, client: ClientCommand, command: ServingCommand) -> Findings:
-    asked, served = client.model.removeprefix("./"), command.served_name.removeprefix("./")
-    name = asked.rpartition("/")[2]
-    if served and asked and command.engine not in ASK_ANY and served not in (asked, name) and akin(command.name, name):
+    requested = client.model.removeprefix("./")
+    served = command.served_name.removeprefix("./")
+    name = requested.rpartition("/")[2]
+    if (
+        served
+        and requested
+        and command.engine not in ASK_ANY
+        and served not in (requested, name)
+        and akin(command.name, name)
+    ):
         line = study.page.place(client.at).line
-        why = f"the client at line {line} asks for {asked}, and this server has {served}: its requests are refused"
-        yield Finding(study.page.place(command.at), "client", served, asked, why, True, "model")
-
-
-def _other_port(study: PublishedStudy, client: ClientCommand, command: ServingCommand) -> Findings:
-    if client.port and command.port and command.port != client.port:
-        line = study.page.place(client.at).line
-        why = f"{command.engine} listens on port {command.port}, and the client at line {line} asks {client.port}"
-        place = study.page.place(command.at)
-        yield Finding(place, "client", f"port {command.port}", client.port, why, True, "port")
+        why = f"the client at line {line} asks for {requested}, and this server has {served}: its requests are refused"
+        yield Finding(study.page.place(command.at), "client", served, requested, why, True, "model")

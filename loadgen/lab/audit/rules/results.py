@@ -34,35 +34,34 @@ def lines(study: PublishedStudy) -> Findings:
             continue
         section = study.page.section(left.start())
         arms = [arm for arm in study.arms if arm.result.at in section]
-        sign = _sign(study, left, right)
+        between = study.page.prose[left.end() : right.start()] if right else ""
+        sign = between.strip() if re.fullmatch(r"\s*[<>≈=]\s*", between) else ""
         if right is not None and sign:
             yield from _order(study, left, right, sign)
-        if left[4] == "tok/s" and not left[5] and (sign or _after_sign(study, left)):
+        before = study.page.prose[: left.start()].rstrip()
+        is_after_sign = before.endswith((">", "<")) or before.rpartition("\n")[2].endswith("Result:")
+        if left[4] == "tok/s" and not left[5] and (sign or is_after_sign):
             yield from _entry(study, left, arms)
-    for found in FROM_TO.finditer(study.page.prose):
-        yield from _from_to(study, found)
+    for rise in FROM_TO.finditer(study.page.prose):
+        for group in (1, 2):
+            printed = Number.printed(rise[group])
+            if study.arms and not any(_shows(study, arm, printed) for arm in study.arms):
+                why = "no block on this page has it"
+                yield study.note(rise.start(group), "result-line", f"{rise[group]} tok/s", why)
 
 
 def _entries(study: PublishedStudy) -> list[re.Match[str]]:
     return list(ENTRY.finditer(study.page.prose))
 
 
-def _sign(study: PublishedStudy, left: re.Match[str], right: re.Match[str] | None) -> str:
-    between = study.page.prose[left.end() : right.start()] if right else ""
-    return between.strip() if re.fullmatch(r"\s*[<>≈=]\s*", between) else ""
-
-
-def _after_sign(study: PublishedStudy, entry: re.Match[str]) -> bool:
-    before = study.page.prose[: entry.start()].rstrip()
-    return before.endswith((">", "<")) or before.rpartition("\n")[2].endswith("Result:")
-
-
 def _order(study: PublishedStudy, left: re.Match[str], right: re.Match[str], sign: str) -> Findings:
-    first, second = _all_servers(left), _all_servers(right)
+    first = _all_servers(left)
+    second = _all_servers(right)
     if (sign == ">" and second.above(first)) or (sign == "<" and first.above(second)):
-        one, other = left[1].rpartition(":")[2].strip(), right[1].strip()
-        why = f"{one} has {first} and {other} {second} {left[4]}"
-        yield study.finding(left.start(), "result-line", f"{one} {sign} {other}", "", why)
+        left_name = left[1].rpartition(":")[2].strip()
+        right_name = right[1].strip()
+        why = f"{left_name} has {first} and {right_name} {second} {left[4]}"
+        yield study.finding(left.start(), "result-line", f"{left_name} {sign} {right_name}", "", why)
 
 
 def _all_servers(entry: re.Match[str]) -> Number:
@@ -70,16 +69,19 @@ def _all_servers(entry: re.Match[str]) -> Number:
 
 
 def _entry(study: PublishedStudy, entry: re.Match[str], arms: list[PublishedArm]) -> Findings:
-    printed, name = Number.printed(entry[2]), entry[1].rpartition(":")[2].strip(" `")
+    printed = Number.printed(entry[2])
+    name = entry[1].rpartition(":")[2].strip(" `")
     totals = {arm.label: arm.total for arm in arms if arm.total}
     if not totals or any(_shows(study, arm, printed) for arm in arms):
         return
     near = difflib.get_close_matches(name, totals, 1)
-    should_be, why = "", f"no block of this section has {entry[2]}"
+    should_be = ""
+    why = f"no block of this section has {entry[2]}"
     if near:
         arm = next(arm for arm in arms if arm.label == near[0])
         block = arm.result.where("total_per_s")
-        should_be, why = str(totals[near[0]]), f"the block of {near[0]} at line {block.line} has {totals[near[0]]}"
+        should_be = str(totals[near[0]])
+        why = f"the block of {near[0]} at line {block.line} has {totals[near[0]]}"
     says = f"{name} {entry[2]}"
     place = study.page.place(entry.start())
     yield Finding(place, "result-line", says, should_be, why, not near, misprint(printed) if near else "", 1)
@@ -101,28 +103,22 @@ def _shows(study: PublishedStudy, arm: PublishedArm, printed: Number) -> bool:
     return arm.total.agrees(printed) or study.whole(arm).agrees(printed)
 
 
-def _from_to(study: PublishedStudy, found: re.Match[str]) -> Findings:
-    for group in (1, 2):
-        printed = Number.printed(found[group])
-        if study.arms and not any(_shows(study, arm, printed) for arm in study.arms):
-            why = "no block on this page has it"
-            yield study.note(found.start(group), "result-line", f"{found[group]} tok/s", why)
-
-
 def summaries(study: PublishedStudy) -> Findings:
     """ "A is faster by d tok/s (p %); Mean TPOT reduced by e ms (q %)": differences, shares, and whether it was."""
     for line in SUMMARY.finditer(study.page.prose):
-        said = line.groupdict()
-        x, y = Number.printed(said["x"]), Number.printed(said["y"])
-        first, second = (x, y) if said["first"] == said["a"] else (y, x)
-        sign = -1 if said["way"] == "slower" else 1
+        texts = line.groupdict()
+        x = Number.printed(texts["x"])
+        y = Number.printed(texts["y"])
+        first, second = (x, y) if texts["first"] == texts["a"] else (y, x)
+        sign = -1 if texts["way"] == "slower" else 1
         yield from _claim(study, line, "gap", (first - second) * sign, " tok/s")
         yield from _claim(study, line, "share", (first / second - 1) * (100 * sign), " %")
         yield from _of_tokens(study, line, first, second)
-        if said["turn"] is None:
+        if texts["turn"] is None:
             continue
-        tx, ty = Number.printed(said["tx"]), Number.printed(said["ty"])
-        sign = 1 if said["turn"] == "reduced" else -1
+        tx = Number.printed(texts["tx"])
+        ty = Number.printed(texts["ty"])
+        sign = 1 if texts["turn"] == "reduced" else -1
         yield from _claim(study, line, "tgap", (ty - tx) * sign, " ms")
         yield from _claim(study, line, "tshare", (ty - tx) / ty * (100 * sign), " %")
         yield from _reversed(study, line, x, y)
@@ -130,15 +126,16 @@ def summaries(study: PublishedStudy) -> Findings:
 
 def _of_tokens(study: PublishedStudy, line: re.Match[str], first: Number, second: Number) -> Findings:
     """The same share from tokens and durations, where the two throughputs are of blocks and one is no such rate."""
-    one, other = (_of_total(study, total, Published.tokens_per_second) for total in (first, second))
-    ratio = one / other
-    if first.agrees(one) and second.agrees(other):
+    first_rate, second_rate = (_of_total(study, total, Published.tokens_per_second) for total in (first, second))
+    ratio = first_rate / second_rate
+    if first.agrees(first_rate) and second.agrees(second_rate):
         return
     share = (ratio - 1) * (-100 if line["way"] == "slower" else 100)
     wrong = abs(Number.printed(line["share"]).value - share.value) / 100
     if wrong > 2 * RATE_ERROR * ratio.value:
-        why = f"tokens / duration are {one} and {other} tok/s"
-        says, should_be = f"{line['share']} %", f"{share} %"
+        why = f"tokens / duration are {first_rate} and {second_rate} tok/s"
+        says = f"{line['share']} %"
+        should_be = f"{share} %"
         yield study.finding(line.start("share"), "percent-of-rates", says, should_be, why, "rates", wrong)
 
 
@@ -152,15 +149,19 @@ def _claim(study: PublishedStudy, line: re.Match[str], group: str, expected: Num
     if printed.differs(expected):
         values = ("tx", "ty", "ms") if group.startswith("t") else ("x", "y", "tok/s")
         why = f"{line['a']} has {line[values[0]]} and {line['b']} {line[values[1]]} {values[2]}"
-        says, weight = f"{line[group]}{unit}", off(printed, expected)
+        says = f"{line[group]}{unit}"
+        weight = off(printed, expected)
         yield study.finding(line.start(group), "summary-line", says, f"{expected}{unit}", why, weight=weight)
 
 
 def _reversed(study: PublishedStudy, line: re.Match[str], x: Number, y: Number) -> Findings:
     """Whether latencies tell of decoding what the line tells of TPOT."""
-    one, other = (_of_total(study, total, Published.decode_ms) for total in (x, y))
-    ratio = (one / other).value
+    first_ms, second_ms = (_of_total(study, total, Published.decode_ms) for total in (x, y))
+    ratio = (first_ms / second_ms).value
     if ratio > MIN_OPPOSITE_FACTOR if line["turn"] == "reduced" else ratio < 1 / MIN_OPPOSITE_FACTOR:
-        why = f"(E2EL - TTFT) / (tokens - 1) is {one} ms for {line['a']}, {other} for {line['b']}: the opposite"
-        says, weight = f"TPOT {line['turn']} by {line['tshare']} %", 10 + abs(ratio - 1)
+        why = (
+            f"(E2EL - TTFT) / (tokens - 1) is {first_ms} ms for {line['a']}, {second_ms} for {line['b']}: the opposite"
+        )
+        says = f"TPOT {line['turn']} by {line['tshare']} %"
+        weight = 10 + abs(ratio - 1)
         yield study.finding(line.start("tgap"), "summary-line", says, change(ratio), why, "decoding", weight)

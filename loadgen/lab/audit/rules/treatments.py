@@ -18,49 +18,51 @@ DEFAULTS = ("default", "without any optimization", "no optimization", "out of th
 
 def recommended(study: PublishedStudy) -> Findings:
     """What is recommended was measured on the workload by which it was chosen, and is the best of what was measured."""
-    for other in study.proposed:
-        if study.tried and not study.has_run(other):
-            why = f"no result on the page is of {other.name}"
-            yield study.finding(other.at, "recommended", f"`{other.text}`", "", why, weight=3)
+    for proposal in study.proposed:
+        if study.tried and not study.has_run(proposal):
+            why = f"no result on the page is of {proposal.name}"
+            yield study.finding(proposal.at, "recommended", f"`{proposal.text}`", "", why, weight=3)
     command = study.recommended
     tuned = [arm for arm in study.tried if arm.command]
     if command is None or not tuned:
         return
-    at, says = command.at, f"`{command.text}`"
-    own = [arm for arm in tuned if _serves(command, arm)]
+    at = command.at
+    says = f"`{command.text}`"
+    served = [arm for arm in tuned if _serves(command, arm)]
     beside = next(_beside(study, command), None)
     alike = [arm for arm in tuned if arm.command.engines & command.engines] or tuned
     near = beside or min(alike, key=lambda arm: len(arm.command.changes(command)))
-    if not own and beside is None and any(_serves(command, arm) for arm in study.arms):
+    if not served and beside is None and any(_serves(command, arm) for arm in study.arms):
         why = f"only other workloads were measured with it; the nearest of a stage is {_differs(study, near, command)}"
         yield study.note(at, "recommended", says, why + _below(study))
-    elif not own:
+    elif not served:
         of = f"the {near.total} tok/s beside it are those of" if beside else "the nearest is"
         why = f"no arm of any stage was started with this command: {of} {_differs(study, near, command)}"
         yield study.finding(at, "recommended", says, "", why, weight=2)
     elif beside is not None:
-        best = max(own, key=lambda arm: arm.total.value if arm.total else 0.0)
+        best = max(served, key=lambda arm: arm.total.value if arm.total else 0.0)
         why = f"it was measured with {best.total} tok/s (line {best.result.place.line}): "
         why += f"the {beside.total} tok/s beside it are those of {_differs(study, beside, command)}"
         yield study.finding(at, "recommended", says, "", why, weight=1)
     else:
-        yield from _not_best(study, command, own)
-    if own and not any(command.same_as(arm.command) for arm in own):
-        why = f"it was measured as {_differs(study, own[0], command)}: only how answers are read"
+        yield from _not_best(study, command, served)
+    if served and not any(command.same_as(arm.command) for arm in served):
+        why = f"it was measured as {_differs(study, served[0], command)}: only how answers are read"
         yield study.note(at, "recommended", says, why)
 
 
 def _serves(command: ServingCommand, arm: PublishedArm) -> bool:
     """Whether an arm's command differs from this one at most in how answers are read."""
-    own = arm.command
-    return bool(own.engines & command.engines) and own.changes(command).keys() <= set(INTERFACE)
+    served = arm.command
+    return bool(served.engines & command.engines) and served.changes(command).keys() <= set(INTERFACE)
 
 
 def _below(study: PublishedStudy) -> str:
     """That an arm of the stages was better than what the comparison has for their workload."""
     best = study.best(study.tried)
     for _, base, cell, _ in study.comparison.pairs():
-        total, shown = cell.get("total_per_s"), study.shown(base)
+        total = cell.get("total_per_s")
+        shown = study.shown(base)
         if shown and shown[0].stage and total and best and best.total.above(total.whole):
             return f"; {best.name} had {best.total} tok/s, more than the {total.text} beside it"
     return ""
@@ -78,13 +80,18 @@ def _differs(study: PublishedStudy, arm: PublishedArm, command: ServingCommand) 
     if not arm.command:
         return arm.name
     line = study.page.place(arm.command.at).line
-    differs = "; ".join(_change(name, *values) for name, values in command.changes(arm.command).items())
-    return f"{arm.settings} (line {line}), from which it differs: {differs}"
+    changes = []
+    for name, (before, after) in command.changes(arm.command).items():
+        instead = "" if before is None else f" instead of {before}"
+        change_text = f"{setting_text(name, after)}{instead}".replace("  ", " ")
+        changes.append(f"no {setting_text(name)}" if after is None else change_text)
+    return f"{arm.settings} (line {line}), from which it differs: {'; '.join(changes)}"
 
 
-def _not_best(study: PublishedStudy, command: ServingCommand, own: list[PublishedArm]) -> Findings:
+def _not_best(study: PublishedStudy, command: ServingCommand, served: list[PublishedArm]) -> Findings:
     """Another arm of the stages was better by what the page judges by."""
-    best, chosen = study.best(study.tried), study.best(own)
+    best = study.best(study.tried)
+    chosen = study.best(served)
     if best is None or chosen is None or study.repeated or not (gain := study.gain(best, chosen)).above(1):
         return
     unit = "requests each take less time" if study.of_latency else f"{best.total} against {chosen.total} tok/s"
@@ -97,29 +104,25 @@ def _not_best(study: PublishedStudy, command: ServingCommand, own: list[Publishe
 def baselines(study: PublishedStudy) -> Findings:
     """All numbers of the baseline are of one configuration, and of the one that it is called."""
     commands = [arm.command for _, base, _, _ in study.comparison.pairs() for arm in study.shown(base)[:1]]
-    known = [command for command in commands if command.text]
-    if not known:
+    printed = [command for command in commands if command.text]
+    if not printed:
         return
     for command in commands:
         if command and not command.text:
-            why = f"how the server of this row was started is not told; that of others is `{known[0].text}`"
+            why = f"how the server of this row was started is not told; that of others is `{printed[0].text}`"
             yield study.note(command.at, "baseline", "no parameters", why, "not told")
-    for other in known[1:]:
-        if not known[0].same_as(other):
-            line = study.page.place(known[0].at).line
-            why = f"other rows of the baseline are of `{known[0].text}` (line {line}): another server"
-            yield study.finding(other.at, "baseline", f"`{other.text}`", f"`{known[0].text}`", why)
+    for later in printed[1:]:
+        if not printed[0].same_as(later):
+            line = study.page.place(printed[0].at).line
+            why = f"other rows of the baseline are of `{printed[0].text}` (line {line}): another server"
+            yield study.finding(later.at, "baseline", f"`{later.text}`", f"`{printed[0].text}`", why)
             return
-    yield from _not_default(study, known[0])
-
-
-def _not_default(study: PublishedStudy, command: ServingCommand) -> Findings:
     table = study.comparison
     called = table.columns[table.baseline or 0]
-    own = {name: value for name, value in command.settings.items() if name not in (*INTERFACE, *WIDTHS)}
-    if own and any(word in called.lower() for word in DEFAULTS):
-        why = f"it was started with {', '.join(setting_text(name, value) for name, value in own.items())}"
-        yield study.note(table.at, "baseline", called, why)
+    settings = printed[0].settings.items()
+    changed = [setting_text(name, value) for name, value in settings if name not in (*INTERFACE, *WIDTHS)]
+    if changed and any(word in called.lower() for word in DEFAULTS):
+        yield study.note(table.at, "baseline", called, f"it was started with {', '.join(changed)}")
 
 
 def combinations(study: PublishedStudy) -> Findings:
@@ -127,46 +130,44 @@ def combinations(study: PublishedStudy) -> Findings:
     base = next((arm.command for arm in study.arms if arm.command), NO_COMMAND)
     for stage, arms in study.staged():
         for arm in arms if JOINED in stage.title else ():
-            if added := _unnamed(arm.command, base, stage.title):
-                named = ", ".join(setting_text(name) for name in added)
+            words = stems(stage.title)
+            letters = re.sub("[^a-z]", "", stage.title.lower())
+            changed = [name for name, value in arm.command.flags.items() if base.flags.get(name) != value]
+            unnamed = [
+                name
+                for name in changed
+                if not stems(name.replace("-", " ")) & words
+                # A title may have a word of a flag in several words, such as "Cuda Graph".
+                and not any(len(word) >= MIN_WORD_LENGTH and word in letters for word in name.lower().split("-"))
+            ]
+            if unnamed:
+                named = ", ".join(map(setting_text, unnamed))
                 why = f"besides the change in its title, it changes {named}: {arm.settings}"
                 yield Finding(arm.result.place, "label", stage.title, "", why)
 
 
-def _unnamed(command: ServingCommand, base: ServingCommand, title: str) -> list[str]:
-    words, letters = stems(title), re.sub("[^a-z]", "", title.lower())
-    changed = [name for name, value in command.flags.items() if base.flags.get(name) != value]
-    return [
-        name
-        for name in changed
-        if not stems(name.replace("-", " ")) & words
-        # A title may have a word of a flag in several words, such as "Cuda Graph".
-        and not any(len(word) >= MIN_WORD_LENGTH and word in letters for word in name.lower().split("-"))
-    ]
-
-
 def duplicates(study: PublishedStudy) -> Findings:
     """No run is published as two treatments."""
-    told: set[int] = set()
+    reported: set[int] = set()
     for first, second in itertools.combinations(study.tried, 2):
-        if id(second) in told or not first.result.same_run(second.result):
+        if id(second) in reported or not first.result.same_run(second.result):
             continue
         if first.same_server(second) and (first.stage == second.stage or study.is_reference(second)):
             continue
         if not first.command and not second.command and first.label == second.label:
             continue
-        told.add(id(second))
+        reported.add(id(second))
         why = f"every number is that of {first.name} ({first.where}): one run, published as two treatments"
         yield Finding(second.result.place, "duplicate", f"{second.name}: total {second.total} tok/s", "", why)
 
 
 def reprinted(study: PublishedStudy) -> Findings:
     """A result that is printed again, under another title, is not a second run."""
-    told: set[int] = set()
+    reported: set[int] = set()
     for first, second in itertools.combinations(study.arms, 2):
         is_again = first.name != second.name and first.result.same_run(second.result) and first.same_server(second)
-        if is_again and id(second) not in told and (first.stage == second.stage or study.is_reference(second)):
-            told.add(id(second))
+        if is_again and id(second) not in reported and (first.stage == second.stage or study.is_reference(second)):
+            reported.add(id(second))
             why = f"every number is that of {first.name} ({first.where}): one run, printed twice"
             yield second.note("reprinted", why, "reprinted")
 
@@ -176,28 +177,30 @@ def one_sided(study: PublishedStudy) -> Findings:
     for _, arms in study.staged():
         commands = [arm.command for arm in arms if arm.command.engine in TABLES]
         for command in commands:
-            others = [each for each in commands if each.engine != command.engine]
-            for name, value in command.settings.items() if others else ():
-                is_known = all(name in TABLES[each.engine].forms and name not in each.settings for each in others)
+            rivals = [rival for rival in commands if rival.engine != command.engine]
+            for name, value in command.settings.items() if rivals else ():
+                is_known = all(name in TABLES[rival.engine].forms and name not in rival.settings for rival in rivals)
                 if is_known and name not in (*INTERFACE, *WIDTHS, "context_len"):
-                    why = f"{' and '.join(sorted({each.engine for each in others}))} at the default"
+                    why = f"{' and '.join(sorted({rival.engine for rival in rivals}))} at the default"
                     says = f"{command.engine} with {setting_text(name, value)}"
                     yield study.note(command.at, "one-sided", says, why)
 
 
 def repeats(study: PublishedStudy) -> Findings:
     """One command that was measured twice has one result, as far as nothing else differs."""
-    known = [arm for arm in study.arms if arm.command.text and arm.total and not study.repeated]
-    for first, *others in kinds(known, lambda one, other: one.same_server(other) and one.same_work(other)):
-        for other in others:
-            if gain := study.gain(other, first):
+    measured = [arm for arm in study.arms if arm.command.text and arm.total and not study.repeated]
+    for first, *later_arms in kinds(
+        measured, lambda earlier, later: earlier.same_server(later) and earlier.same_work(later)
+    ):
+        for later in later_arms:
+            if gain := study.gain(later, first):
                 weight = abs(gain.value - 1)
                 why = (
                     f"{first.name} ({first.where}) has {_judged(study, first)} with the same printed command: "
                     f"a difference of {plain(100 * weight)} % that no setting explains"
                 )
-                says = f"{other.name}: {_judged(study, other)}"
-                yield Finding(other.result.place, "repeat", says, "", why, True, weight=weight)
+                says = f"{later.name}: {_judged(study, later)}"
+                yield Finding(later.result.place, "repeat", says, "", why, True, weight=weight)
 
 
 def _judged(study: PublishedStudy, arm: PublishedArm) -> str:
@@ -209,17 +212,10 @@ def unreported(study: PublishedStudy) -> Findings:
     """A workload that was measured is in a table, whichever way it went."""
     if study.comparison is NO_TABLE or study.repeated:
         return
-    shown = {id(arm) for _, _, arms in study.cells() for arm in arms}
+    shown = set(map(id, itertools.chain.from_iterable(arms for _, _, arms in study.cells())))
     rows = " / ".join(row.name.lower() for row in study.comparison.rows)
     for workload, arms in study.by_workload().items():
         if workload and workload.lower() not in rows and not any(id(arm) in shown for arm in arms):
             totals = " and ".join(f"{arm.total}" for arm in arms if arm.total)
             why = f"its {totals} tok/s are in no table"
             yield Finding(arms[0].result.place, "unreported", workload, "a row", why, note=True)
-
-
-def _change(name: str, before: str | None, after: str | None) -> str:
-    if after is None:
-        return f"no {setting_text(name)}"
-    instead = "" if before is None else f" instead of {before}"
-    return f"{setting_text(name, after)}{instead}".replace("  ", " ")

@@ -9,18 +9,19 @@ from loadgen.core.event_flags import CONTENT, REASONING, TOKENS, TOOL
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.event_times import gaps
 from loadgen.lab.tools.emulate.recorded_run import Bools, event_selection
-from loadgen.lab.tools.emulate.row import Row
-from loadgen.lab.tools.emulate.rule import (
+from loadgen.lab.tools.emulate.tool import (
     CONNECTING,
     EVENT_IS_TOKEN,
     FORGIVING,
     FROM_SENT,
     MEAN_ITL,
+    MS,
     N_MINUS_1,
+    Row,
     Rule,
+    Tool,
+    View,
 )
-from loadgen.lab.tools.emulate.tool import Tool
-from loadgen.lab.tools.emulate.view import MS, View
 from loadgen.util.arrays import Floats, Int64s
 
 REFUSALS = Rule(
@@ -39,14 +40,16 @@ class Records(View):
     """The data that AIPerf keeps of valid requests; times are ns, arrays have an entry for each of them.
 
     Attributes:
+        run: The run.
+        active: The active rules.
         contents: The selection of events with content.
         included: Which requests of the run these are.
+        start, first, last: When each began, and when its first and last content arrived.
         output: Output tokens, -1 if unknown.
     """
 
     contents: bytes
     included: Bools
-    # start, first, last: when each began, and when its first and last content arrived
     start: Int64s
     first: Int64s
     last: Int64s
@@ -91,18 +94,22 @@ class Records(View):
 
 
 def _records(view: View) -> Records:
-    run, active = view.run, view.active
+    run = view.run
+    active = view.active
     contents = CONTENTS if REFUSALS in active else event_selection(lambda flags: flags & TOKENS)
     selected = run.select(contents)
     included = (run.complete if FORGIVING in active else run.ok) & (selected.count > 0)
-    start, first, last = view.starts[included], selected.first[included], selected.last[included]
+    start = view.starts[included]
+    first = selected.first[included]
+    last = selected.last[included]
     output = run.completion_tokens if NO_USAGE in active else run.tokens
     return Records(run, active, contents, included, start, first, last, output[included])
 
 
 def _latencies(view: View) -> list[Row]:
     records = _records(view)
-    latency, ttft = records.last - records.start, records.first - records.start
+    latency = records.last - records.start
+    ttft = records.first - records.start
     return [
         *_metric("Time to First Token (ms)", "ttft", Distribution(ttft.astype(float)), MS),
         *_metric("Time to Second Token (ms)", None, records.second, MS),
@@ -113,7 +120,8 @@ def _latencies(view: View) -> list[Row]:
 
 def _totals(view: View) -> list[Row]:
     records = _records(view)
-    duration_s, mean_gaps = records.duration_s, records.mean_gaps
+    duration_s = records.duration_s
+    mean_gaps = records.mean_gaps
     counted = records.output[records.output >= 0].astype(float)
     total = float(counted.sum()) / duration_s if len(counted) and duration_s else None
     per_user = Distribution(1e9 / mean_gaps[mean_gaps > 0])
@@ -134,10 +142,14 @@ def _metric(title: str, metric: str | None, values: Distribution, unit: float) -
     """Return the rows of three columns of its table; none for a metric that no request has."""
     if not len(values.values):
         return []
-    found = (("avg", "mean", values.mean), ("p99", "p99", values.percentile(99)), ("p50", "p50", values.percentile(50)))
+    statistics = (
+        ("avg", "mean", values.mean),
+        ("p99", "p99", values.percentile(99)),
+        ("p50", "p50", values.percentile(50)),
+    )
     return [
         Row(f"{title} {column}", (value or 0.0) / unit, metric and f"{metric} {statistic}")
-        for column, statistic, value in found
+        for column, statistic, value in statistics
     ]
 
 

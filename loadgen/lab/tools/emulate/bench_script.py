@@ -14,7 +14,7 @@ from loadgen.lab.tools.emulate.event_times import (
     tokens_per_event,
 )
 from loadgen.lab.tools.emulate.recorded_run import Bools
-from loadgen.lab.tools.emulate.rule import (
+from loadgen.lab.tools.emulate.tool import (
     EVENT_IS_TOKEN,
     FORGIVING,
     N_MINUS_1,
@@ -25,8 +25,8 @@ from loadgen.lab.tools.emulate.rule import (
     WHOLE_SECONDS,
     ZERO,
     Rule,
+    View,
 )
-from loadgen.lab.tools.emulate.view import View
 from loadgen.metrics.throughput import peak_rate
 from loadgen.util.arrays import Floats, Int64s
 
@@ -36,6 +36,8 @@ class Answers(View):
     """The data that such a script keeps of the requests; times are ns, arrays have an entry per request.
 
     Attributes:
+        run: The run.
+        active: The active rules.
         tokens: The selection of events that it takes for tokens.
         marks: The selection of events that its gaps lie between.
         success: Which requests it counts as successful, if `FORGIVING` is active.
@@ -98,8 +100,8 @@ class Answers(View):
 
     def per_second(self, *totals: float | None) -> float | None:
         """Return the sum of totals over the duration; None if one is unknown or the duration is 0."""
-        known = [total for total in totals if total is not None]
-        return sum(known) / self.duration_s if len(known) == len(totals) and self.duration_s else None
+        addends = [total for total in totals if total is not None]
+        return sum(addends) / self.duration_s if len(addends) == len(totals) and self.duration_s else None
 
     @property
     def first(self) -> Int64s:
@@ -140,7 +142,8 @@ class Answers(View):
     @property
     def peak_tokens(self) -> float:
         """Maximum number of tokens in a second; loadgen divides by a run that is shorter."""
-        completed, selected = self.completed, self.run.select(self.tokens)
+        completed = self.completed
+        selected = self.run.select(self.tokens)
         if not completed.any():
             return 0.0
         counts_one = (SPREAD if self.divides else EVENT_IS_TOKEN) in self.active

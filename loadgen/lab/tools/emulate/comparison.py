@@ -1,7 +1,9 @@
-"""ToolComparison: what a tool would have printed for a recorded run, loadgen's numbers, and why they differ."""
+"""ToolComparison: what a tool would have printed for a recorded run, and why loadgen's numbers differ."""
 
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +11,11 @@ from loadgen.config import slo
 from loadgen.errors import BadInput
 from loadgen.lab.tools.emulate import aiperf, guidellm, sglang, vllm
 from loadgen.lab.tools.emulate.recorded_run import RecordedRun
-from loadgen.lab.tools.emulate.row import Row
-from loadgen.lab.tools.emulate.rule import DIGITS, UNKNOWN, Rule, RuleProbe
-from loadgen.lab.tools.emulate.tool import Section, Tool
-from loadgen.lab.tools.emulate.view import View
+from loadgen.lab.tools.emulate.tool import DIGITS, UNKNOWN, Row, Rule, RuleProbe, Section, Tool, View
 from loadgen.metrics.records.file import RecordFile
 from loadgen.runner.run_result import Result, from_records
 from loadgen.util.number_format import to_ms
+from loadgen.util.terminal_text import printable
 
 TOOLS: Mapping[str, Tool] = {
     "vllm-0.11": vllm.V11,
@@ -26,6 +26,7 @@ TOOLS: Mapping[str, Tool] = {
     "benchmark-runner": guidellm.BENCHMARK_RUNNER,
     "aiperf": aiperf.AIPERF,
 }
+WIDTH = 118
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class ToolComparison:
     @property
     def reasons(self) -> list[Rule]:
         """The rules that changed a row, without duplicates, in the order of their first occurrence."""
-        return list(dict.fromkeys(rule for each in self.rows for rule in each.why))
+        return list(dict.fromkeys(chain.from_iterable(row.why for row in self.rows)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; `why` holds names of `reasons`."""
@@ -73,13 +74,13 @@ class ToolComparison:
             "requests": self.requests,
             "rows": [
                 {
-                    "row": each.row.label,
-                    "theirs": each.row.value,
-                    "ours": each.ours,
-                    "our_metric": each.row.ours,
-                    "why": [rule.name for rule in each.why],
+                    "row": row.row.label,
+                    "theirs": row.row.value,
+                    "ours": row.ours,
+                    "our_metric": row.row.ours,
+                    "why": [rule.name for rule in row.why],
                 }
-                for each in self.rows
+                for row in self.rows
             ],
             "reasons": {rule.name: rule.text for rule in self.reasons},
         }
@@ -122,7 +123,7 @@ def explain(tool: Tool, run: RecordedRun, result: Result) -> list[ExplainedRow]:
         run: The recorded run.
         result: The result of the same records.
     """
-    return [row for section in tool.sections for row in _explain_section(tool, section, run, result)]
+    return list(chain.from_iterable(_explain_section(tool, section, run, result) for section in tool.sections))
 
 
 def loadgen_value(result: Result, name: str) -> float | None:
@@ -148,8 +149,8 @@ def loadgen_value(result: Result, name: str) -> float | None:
 def _explain_section(tool: Tool, section: Section, run: RecordedRun, result: Result) -> list[ExplainedRow]:
     probe = RuleProbe(frozenset(tool.rules))
     rows = section(View(run, probe))
-    found = {row.label: (loadgen_value(result, row.ours) if row.ours else None, row.unit_ms) for row in rows}
-    ours = {label: None if value is None else value / unit for label, (value, unit) in found.items()}
+    values = {row.label: (loadgen_value(result, row.ours) if row.ours else None, row.unit_ms) for row in rows}
+    ours = {label: None if value is None else value / unit for label, (value, unit) in values.items()}
     differing = [row for row in rows if row.ours and row.shown(row.value) != row.shown(ours[row.label])]
     why: dict[str, list[Rule]] = {row.label: [] for row in rows}
     before = _values(rows)
@@ -164,9 +165,39 @@ def _explain_section(tool: Tool, section: Section, run: RecordedRun, result: Res
         before = after
     for row in differing:
         if not why[row.label] and not row.notes:  # the reason is loadgen's own
-            why[row.label] += [DIGITS] if row.is_latency else [UNKNOWN] * bool(run.abandoned.any())
+            if row.is_latency:
+                why[row.label].append(DIGITS)
+            elif run.abandoned.any():
+                why[row.label].append(UNKNOWN)
     return [ExplainedRow(row, ours[row.label], tuple(dict.fromkeys((*why[row.label], *row.notes)))) for row in rows]
 
 
 def _values(rows: list[Row]) -> dict[str, float | None]:
     return {row.label: row.value for row in rows}
+
+
+def render(comparison: ToolComparison) -> str:
+    """Return the whole text, without control characters."""
+    return "\n".join(map(printable, _lines(comparison))) + "\n"
+
+
+def _lines(comparison: ToolComparison) -> Iterator[str]:
+    tool = comparison.tool
+    rows = comparison.rows
+    requests = f"{comparison.path} ({comparison.requests} requests)"
+    yield f"What {tool.title} would have printed for {requests}, and loadgen's numbers"
+    for premise in tool.premises:
+        yield f"  {premise}"
+    yield ""
+    reasons = comparison.reasons
+    width = max(len(row.row.label) for row in rows)
+    yield f"{'Their row':<{width}} {'theirs':>14} {'ours':>14}  why"
+    for row in rows:
+        theirs = row.row.shown(row.row.value)
+        ours = row.row.shown(row.ours) if row.row.ours else "-"
+        numbers = " ".join(str(reasons.index(rule) + 1) for rule in row.why)
+        yield f"{row.row.label:<{width}} {theirs:>14} {ours:>14}  {numbers}".rstrip()
+    if reasons:
+        yield ""
+    for number, rule in enumerate(reasons, 1):
+        yield from textwrap.wrap(f"{number:>2}  {rule.text}", WIDTH, subsequent_indent="    ")

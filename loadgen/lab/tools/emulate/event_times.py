@@ -40,7 +40,8 @@ def _imputed_gaps(run: RecordedRun, tokens: bytes, included: Bools, event_tokens
     is_first = np.zeros(len(k), dtype=bool)
     is_first[selected.bounds[:-1][selected.count > 0]] = True
     kept = np.flatnonzero((k > 0) | is_first)
-    gap, counts = np.diff(selected.at[kept], prepend=0), np.repeat(included, selected.count)[kept] & ~is_first[kept]
+    gap = np.diff(selected.at[kept], prepend=0)
+    counts = np.repeat(included, selected.count)[kept] & ~is_first[kept]
     k = k[kept]
     return Distribution((gap[counts] // k[counts]).astype(np.float64), k[counts].astype(np.float64))
 
@@ -54,11 +55,12 @@ def spread_tokens(run: RecordedRun, tokens: bytes, included: Bools) -> Int64s:
         included: The requests that count, shape (requests,).
     """
     selected = run.select(tokens)
-    known = run.event_tokens
-    k = np.ones(len(selected.at), dtype=np.int64) if known is None else known[selected.index].copy()
+    event_tokens = run.event_tokens
+    k = np.ones(len(selected.at), dtype=np.int64) if event_tokens is None else event_tokens[selected.index].copy()
     k[selected.bounds[:-1][selected.count > 0]] = 1
     kept = np.flatnonzero((k > 0) & np.repeat(included, selected.count))
-    at, k = selected.at[kept], k[kept]
+    at = selected.at[kept]
+    k = k[kept]
     before = np.diff(at, prepend=0)
     which = np.repeat(np.arange(len(at)), k)
     later = np.repeat(np.cumsum(k), k) - np.arange(len(which)) - 1  # tokens of the same event that come after this one
@@ -82,7 +84,8 @@ def max_sharing_a_second(starts: Int64s, ends: Int64s) -> int:
     if not len(starts):
         return 0
     begin = starts.min()
-    first, last = (starts - begin) // NS_PER_S, (ends - begin) // NS_PER_S
+    first = (starts - begin) // NS_PER_S
+    last = (ends - begin) // NS_PER_S
     steps = np.bincount(first, minlength=int(last.max()) + 2)
     np.subtract.at(steps, last + 1, 1)
     return int(np.cumsum(steps).max())
@@ -98,9 +101,13 @@ def busiest_sliding_second(at: Int64s, start_ns: int, weights: Int64s | Floats |
 
 def tokens_per_event(run: RecordedRun, selected: SelectedEvents, included: Bools) -> Int64s:
     """Distribute the tokens that the server confirmed over the selected events of the requests that count."""
-    wanted = np.repeat(included, selected.count)
-    known = run.event_tokens
-    tokens = np.ones(int(wanted.sum()), dtype=np.int64) if known is None else known[selected.index[wanted]]
+    is_included = np.repeat(included, selected.count)
+    event_tokens = run.event_tokens
+    tokens = (
+        np.ones(int(is_included.sum()), dtype=np.int64)
+        if event_tokens is None
+        else event_tokens[selected.index[is_included]]
+    )
     if not len(tokens):
         return tokens
     count = selected.count[included]

@@ -1,9 +1,11 @@
 """guidellm 0.5.1 as benchmark-runner called it: the numbers of GPUStack's published pages.
 
-benchmark-runner's chat handler decides which chunks are tokens; `GenerativeRequestStats`, `GenerativeMetrics` and
-`DistributionSummary` of guidellm compute the numbers. The rows are those of the pages.
+benchmark-runner's chat handler decides which chunks are tokens; `GenerativeRequestStats`,
+`GenerativeMetrics` and `DistributionSummary` of guidellm compute the numbers. Rates are events per
+second, from the gaps around each event. The rows are those of the pages.
 """
 
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -13,15 +15,25 @@ import numpy as np
 from loadgen.core.event_flags import CHOICE, CONTENT, EMPTY, OLD_REASONING, TOKENS
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.event_times import busiest_sliding_second, gaps, tokens_per_event
-from loadgen.lab.tools.emulate.rates import concurrency, rates
 from loadgen.lab.tools.emulate.recorded_run import Bools, event_selection
-from loadgen.lab.tools.emulate.row import Row
-from loadgen.lab.tools.emulate.rule import CONNECTING, EVENT_IS_TOKEN, FORGIVING, FROM_SENT, MEAN_ITL, ZERO, Rule, Rules
-from loadgen.lab.tools.emulate.tool import Tool
-from loadgen.lab.tools.emulate.view import View
+from loadgen.lab.tools.emulate.tool import (
+    CONNECTING,
+    EVENT_IS_TOKEN,
+    FORGIVING,
+    FROM_SENT,
+    MEAN_ITL,
+    ZERO,
+    Row,
+    Rule,
+    Rules,
+    Tool,
+    View,
+)
 from loadgen.metrics.throughput import peak_rate
 from loadgen.util.arrays import Floats, Int64s
 
+MERGE_S = 1e-4  # events closer than this are merged
+MIN_DURATION_S = 1e-6  # minimum duration of the last event
 EMPTY_IS_TOKEN = Rule(
     "empty_is_token",
     'a chunk whose content is "", as the one with the role, counts as a token; loadgen does not count it',
@@ -59,24 +71,26 @@ S = 1e9
 
 @dataclass(frozen=True)
 class Requests(View):
-    """The data that guidellm keeps of successful requests; times are ns, arrays have an entry for each of them.
+    """The data that guidellm keeps of successful requests; times are ns, arrays have an entry for each.
 
     Attributes:
+        run: The run.
+        active: The active rules.
         tokens: The selection of events that it takes for tokens.
         included: Which requests of the run these are.
+        start, end: When each began and ended.
         seen: Number of events of each that are tokens.
+        first, last: When the first and the last token arrived; the end of a request without one.
+        output, input: Number of tokens that it counts.
     """
 
     tokens: bytes
     included: Bools
-    # start, end: when each began and ended
     start: Int64s
     end: Int64s
     seen: Int64s
-    # first, last: when the first and the last of them arrived; the end of a request without one
     first: Int64s
     last: Int64s
-    # output, input: number of tokens that it counts
     output: Int64s
     input: Int64s
 
@@ -134,15 +148,16 @@ class Requests(View):
             at = selected.at[np.repeat(self.included, selected.count)]
             return (at - self.run.start_ns) / S, tokens_per_event(self.run, selected, self.included).astype(float)
         several = self.seen > 1
-        first, last = (self.first - self.run.start_ns) / S, (self.last - self.run.start_ns) / S
+        first = (self.first - self.run.start_ns) / S
+        last = (self.last - self.run.start_ns) / S
         steps = np.where(several & (self.output > 1), self.seen - 1, 0)
         number = np.arange(steps.sum()) - np.repeat(np.cumsum(steps) - steps, steps) + 1
         step = (last - first) / np.maximum(steps, 1)
         later = np.repeat(first, steps) + number * np.repeat(step, steps)
-        each = np.repeat((self.output - 1) / np.maximum(steps, 1), steps)
+        per_step = np.repeat((self.output - 1) / np.maximum(steps, 1), steps)
         at = np.concatenate((np.where(several, first, last), later))
         first_brings = np.where(several, self.output > 0, self.output).astype(np.float64)
-        return at.astype(np.float64), np.concatenate((first_brings, each))
+        return at.astype(np.float64), np.concatenate((first_brings, per_step))
 
     def throughput(self, prompts: bool) -> float | None:
         """Return tokens per second, with or without those of the prompts; None if the duration is 0."""
@@ -161,8 +176,8 @@ class Requests(View):
         if prompts:
             at = np.concatenate((at, (np.where(self.seen > 0, self.first, self.end) - self.run.start_ns) / S))
             counts = np.concatenate((counts, self.input))
-        found = rates(at, counts)
-        return _or_zero(found, "mean"), _or_zero(found, "max")
+        distribution = rates(at, counts)
+        return _or_zero(distribution, "mean"), _or_zero(distribution, "max")
 
     @property
     def peak_tokens(self) -> float:
@@ -178,16 +193,64 @@ class Requests(View):
         """Maximum number of concurrent requests."""
         if MERGED not in self.active:
             return self.run.peak_in_flight
-        started, ended = (self.start - self.first_start) / S, (self.end - self.first_start) / S
+        started = (self.start - self.first_start) / S
+        ended = (self.end - self.first_start) / S
         return _or_zero(concurrency(started, ended, 0.0, self.duration_s), "max")
 
 
-def _or_zero(found: Distribution | None, statistic: str) -> float:
-    return 0.0 if found is None else float(getattr(found, statistic) or 0.0)
+def rates(times: Floats, weights: Floats) -> Distribution | None:
+    """Return events per second: the weight of each event over half the time to its neighbours, weighted by that time.
+
+    Args:
+        times: The times of the events, s, shape (n,), in any order.
+        weights: The weights of the events, shape (n,).
+
+    Returns:
+        None if there are fewer than two distinct times.
+    """
+    at, counts = merged(times, weights)
+    if len(at) < 2:
+        return None
+    middles = (at[1:] + at[:-1]) / 2
+    durations = np.concatenate(([middles[0] - at[0]], np.diff(middles), [max(at[-1] - middles[-1], MIN_DURATION_S)]))
+    return Distribution(counts / durations, durations, steps=True)
+
+
+def concurrency(starts: Floats, ends: Floats, begin: float, end: float) -> Distribution | None:
+    """Return the number of requests in flight between two times, weighted by duration; None without requests."""
+    changes = np.concatenate((np.ones(len(starts)), np.full(len(ends), -1.0)))
+    at, steps = merged(np.concatenate((starts, ends)), changes)
+    if not len(at):
+        return None
+    inside = (at >= begin) & (at <= end)
+    times = np.concatenate(([begin], at[inside], [end]))
+    levels = np.cumsum(np.concatenate(([steps[at < begin].sum()], steps[inside]))).clip(0)
+    durations = np.diff(times).clip(0)
+    return Distribution(levels, durations, steps=True) if durations.any() else None
+
+
+def merged(times: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Sort events by time; merge those within MERGE_S of the first of them, with the sum of their weights."""
+    order = np.argsort(times)
+    times = times[order]
+    weights = weights[order]
+    beyond: Int64s = np.searchsorted(times, times + MERGE_S, side="right")
+    first = array("q")
+    at = 0
+    while at < len(times):
+        first.append(at)
+        at = int(beyond[at])
+    starts = np.frombuffer(first, dtype=np.int64)
+    return times[starts], np.add.reduceat(weights, starts) if len(starts) else weights
+
+
+def _or_zero(distribution: Distribution | None, statistic: str) -> float:
+    return 0.0 if distribution is None else float(getattr(distribution, statistic) or 0.0)
 
 
 def _requests(view: View) -> Requests:
-    run, active = view.run, view.active
+    run = view.run
+    active = view.active
     tokens = event_selection(lambda flags: flags & CHOICE and _is_token(run.chat, active, flags))
     included = run.complete if FORGIVING in active else run.ok
     selected = run.select(tokens)
@@ -219,7 +282,8 @@ def _is_token(chat: bool, active: Rules, flags: int) -> bool:
 
 def _totals(view: View) -> list[Row]:
     requests = _requests(view)
-    completed, duration_s = float(requests.included.sum()), requests.duration_s
+    completed = float(requests.included.sum())
+    duration_s = requests.duration_s
     rows = [Row("Successful requests:", completed, "completed", 0, notes=view.notes_on_counts(requests.included))]
     if view.run.settings.max_concurrency is not None:
         rows.append(Row("Maximum request concurrency:", view.run.settings.max_concurrency, "max_concurrency", 0))

@@ -101,25 +101,30 @@ class RecordedRun:
         if endpoints.find(settings).dialect is not None:
             problem = f"what the tools print for the backend {endpoints.name_of(settings)} is not known"
             raise BadInput("--as", problem, "name a run of chat, completions or /generate")
-        self.settings, self.start_ns, self.chat = settings, start_ns, is_chat(settings)
-        # whether it used SGLang's own /generate; else, and if it is no chat, completions
+        self.settings = settings
+        self.start_ns = start_ns
+        self.chat = is_chat(settings)
         self.native = endpoints.find(settings) is GENERATE
-        self._at, self._flags, self._event_tokens = array("q"), array("h"), array("i")
+        self._at = array("q")
+        self._flags = array("h")
+        self._event_tokens = array("i")
         self._has_event_tokens = False
-        rows, offsets = [], [0]
+        rows = []
+        offsets = [0]
         for record in records:
             self._add(record)
             offsets.append(len(self._at))
             rows.append([*(getattr(record, name) for name in COLUMNS), record.expected_tokens, record.answer_tokens])
-            rows[-1] += _end_columns(record)
+            outcome = record.outcome
+            has_error = outcome is Outcome.STREAM_ERROR
+            unfinished = outcome is Outcome.TRUNCATED and record.detail == NO_FINISH_REASON
+            ended = unfinished or outcome in (Outcome.OK, Outcome.EMPTY)
+            complete = record.status == 200 and (ended or has_error)
+            rows[-1] += [outcome is Outcome.OK, complete, has_error, outcome in ABANDONED_OUTCOMES]
         table = np.array(rows, dtype=np.int64).reshape(len(rows), len(COLUMNS) + 6).T
-        # One entry per request; see `loadgen.core.record.Record`. `expected` is the number of tokens that the server
-        # should count in the prompt, `tokens` the number that loadgen counts in the answer.
         columns: list[Int64s] = list(table)
         self.due, self.sent, self.connect_ns, self.closed, self.input_tokens, self.output_tokens = columns[:6]
         self.prompt_tokens, self.completion_tokens, self.first_tokens, self.expected, self.tokens = columns[6:11]
-        # complete: the HTTP response came to its end, whatever was in it. has_error: the stream held an error object.
-        # abandoned: loadgen gave the request up, so that its end is unknown.
         self.ok, self.complete, self.has_error, self.abandoned = (column.astype(bool) for column in columns[11:])
         self.at = np.frombuffer(self._at, dtype=np.int64)
         self.flags = np.frombuffer(self._flags, dtype=np.int16)
@@ -147,7 +152,10 @@ class RecordedRun:
         return float(most_at_once(self.sent[sent], self.closed[sent]))
 
     def _add(self, record: Record) -> None:
-        stream, marks, counts, at = record.stream, record.marks, record.token_counts, 0
+        stream = record.stream
+        marks = record.marks
+        counts = record.token_counts
+        at = 0
         if stream is None:
             problem = f"request {record.index} has no events of its stream"
             raise BadInput(
@@ -180,22 +188,9 @@ class RecordedRun:
         """Return what `make` returns, computed once for a `key`, which holds all that it depends on besides the run."""
         if key not in self._cache:
             self._cache[key] = make()
-        found: T = self._cache[key]
-        return found
+        value: T = self._cache[key]
+        return value
 
     def has_event(self, selection: bytes) -> Bools:
         """Tell which requests have an event of a selection, shape (requests,)."""
         return self.select(selection).count > 0
-
-
-def _end_columns(record: Record) -> list[bool]:
-    outcome = record.outcome
-    has_error = outcome is Outcome.STREAM_ERROR
-    unfinished = outcome is Outcome.TRUNCATED and record.detail == NO_FINISH_REASON
-    ended = unfinished or outcome in (Outcome.OK, Outcome.EMPTY)
-    return [
-        outcome is Outcome.OK,
-        record.status == 200 and (ended or has_error),
-        has_error,
-        outcome in ABANDONED_OUTCOMES,
-    ]

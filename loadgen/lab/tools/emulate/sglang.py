@@ -14,8 +14,7 @@ from loadgen.core.event_flags import CONTENT, REASONING, TOKENS, USAGE
 from loadgen.lab.tools.emulate.bench_script import Answers
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.recorded_run import event_selection
-from loadgen.lab.tools.emulate.row import Row
-from loadgen.lab.tools.emulate.rule import (
+from loadgen.lab.tools.emulate.tool import (
     CONNECTING,
     EVENT_IS_TOKEN,
     FORGIVING,
@@ -27,10 +26,11 @@ from loadgen.lab.tools.emulate.rule import (
     TOUCHED_SECONDS,
     WHOLE_SECONDS,
     ZERO,
+    Row,
     Rule,
+    Tool,
+    View,
 )
-from loadgen.lab.tools.emulate.tool import Tool
-from loadgen.lab.tools.emulate.view import View
 from loadgen.report.sglang_block import CAP, LATENCIES, MAX_ITL, RATE, TOTALS
 
 LAST_LINE = Rule(
@@ -47,7 +47,8 @@ RULES = (
 
 
 def _answers(view: View) -> Answers:
-    run, active = view.run, view.active
+    run = view.run
+    active = view.active
     if IGNORES in active:
         tokens = event_selection(lambda flags: flags & (CONTENT | REASONING) if run.chat else flags & CONTENT)
     else:
@@ -56,7 +57,8 @@ def _answers(view: View) -> Answers:
     lines = event_selection(lambda flags: run.chat or run.native or flags != USAGE)
     usage = event_selection(lambda flags: flags & USAGE and (run.chat or flags & CONTENT))
     output = np.where(run.has_event(usage) & (run.completion_tokens >= 0), run.completion_tokens, run.output_tokens)
-    ends, start = run.select(lines if LAST_LINE in active else tokens), view.starts
+    ends = run.select(lines if LAST_LINE in active else tokens)
+    start = view.starts
     success = run.complete & run.has_event(lines) & (run.chat | run.native | ~run.has_error)
     return Answers(
         run,
@@ -73,9 +75,12 @@ def _answers(view: View) -> Answers:
 
 
 def _totals(view: View) -> list[Row]:
-    settings, answers = view.run.settings, _answers(view)
+    settings = view.run.settings
+    answers = _answers(view)
     completed = float(answers.completed.sum())
-    total_in, total_out, input_notes = answers.total_input, answers.total_output, answers.input_notes
+    total_in = answers.total_input
+    total_out = answers.total_output
+    input_notes = answers.input_notes
     rate = settings.request_rate
     traffic = Row(RATE, rate, "request_rate") if math.isfinite(rate) else None
     cap = Row(CAP, settings.max_concurrency, "max_concurrency", 0) if settings.max_concurrency is not None else None

@@ -16,8 +16,7 @@ from loadgen.core.event_flags import CHOICE, CONTENT, DONE, EMPTY, OLD_REASONING
 from loadgen.lab.tools.emulate.bench_script import Answers
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.recorded_run import Bools, event_selection
-from loadgen.lab.tools.emulate.row import Row
-from loadgen.lab.tools.emulate.rule import (
+from loadgen.lab.tools.emulate.tool import (
     CONNECTING,
     EVENT_IS_TOKEN,
     FORGIVING,
@@ -28,10 +27,11 @@ from loadgen.lab.tools.emulate.rule import (
     UNPLANNED,
     WHOLE_SECONDS,
     ZERO,
+    Row,
     Rule,
+    Tool,
+    View,
 )
-from loadgen.lab.tools.emulate.tool import Tool
-from loadgen.lab.tools.emulate.view import View
 from loadgen.metrics import throughput
 from loadgen.util.arrays import Int64s
 
@@ -99,14 +99,15 @@ class Client:
         thought = flags & REASONING and not flags & OLD_REASONING
         return bool(flags & (CONTENT | TOOL) or thought or (flags & EMPTY and not flags & ROLE))
 
-    def percentiles(self, asked: str) -> list[float]:
+    def percentiles(self, text: str) -> list[float]:
         """Return the percentiles it prints for `--metric-percentiles`: the one in Rust adds p90."""
-        ps = parse_percentiles(asked)
+        ps = parse_percentiles(text)
         return [*ps, 90.0] if self.rust and 90.0 not in ps else ps
 
     def tokens(self, view: View) -> bytes:
         """Return the selection of events that count as tokens with the active rules."""
-        chat, active = view.run.chat, view.active
+        chat = view.run.chat
+        active = view.active
 
         def counts(flags: int) -> bool:
             if flags & TOKENS:
@@ -117,12 +118,18 @@ class Client:
 
 
 def _answers(client: Client, view: View) -> Answers:
-    run, active = view.run, view.active
+    run = view.run
+    active = view.active
     tokens = client.tokens(view)
     usage_ends = client.ends_with_usage(run.chat)
     marks = NOT_DONE if usage_ends and USAGE_ENDS in active else tokens
-    start, ends = view.starts, run.select(marks)
+    start = view.starts
+    ends = run.select(marks)
     output, read = _output(client, view)
+    prompts = run.prompts
+    if PLANNED_INPUT in active:
+        counted = read & (run.prompt_tokens >= 0) & (client.version >= 32 and not client.rust)
+        prompts = np.where(counted, run.prompt_tokens, run.input_tokens)
     return Answers(
         run,
         active,
@@ -132,14 +139,16 @@ def _answers(client: Client, view: View) -> Answers:
         success=run.complete if client.rust or usage_ends else run.complete & run.has_event(tokens),
         end=np.where(ends.count > 0, ends.last, start),
         output=output,
-        input=_input(client, view, read),
+        input=prompts,
         begin=run.start_ns if CLOCK_START in active else View(run, ()).first_start,
     )
 
 
 def _output(client: Client, view: View) -> tuple[Int64s, Bools]:
-    """Return output tokens, -1 if it would have tokenized the text, and whether it read the last usage."""
-    # The clients in Python read usage only from events that are not tokens.
+    """Return output tokens, -1 if it would have tokenized the text, and whether it read the last usage.
+
+    The clients in Python read usage only from events that are not tokens.
+    """
     run = view.run
     usage_at = run.select(USAGES).last
     if client.rust:
@@ -151,16 +160,9 @@ def _output(client: Client, view: View) -> tuple[Int64s, Bools]:
     return np.where(read & (run.completion_tokens > 0), run.completion_tokens, -1), read
 
 
-def _input(client: Client, view: View, read: Bools) -> Int64s:
-    run = view.run
-    if PLANNED_INPUT not in view.active:
-        return run.prompts
-    counted = read & (run.prompt_tokens >= 0) & (client.version >= 32 and not client.rust)
-    return np.where(counted, run.prompt_tokens, run.input_tokens)
-
-
 def _totals(client: Client, view: View) -> list[Row]:
-    settings, answers = view.run.settings, _answers(client, view)
+    settings = view.run.settings
+    answers = _answers(client, view)
     completed = float(answers.completed.sum())
     rows = [Row("Successful requests:", completed, "completed", 0, notes=answers.count_notes)]
     if client.version >= 32:
@@ -169,8 +171,10 @@ def _totals(client: Client, view: View) -> list[Row]:
         rows.append(Row("Maximum request concurrency:", settings.max_concurrency, "max_concurrency", 0))
     if math.isfinite(settings.request_rate):
         rows.append(Row("Request rate configured (RPS):", settings.request_rate, "request_rate"))
-    total_in, total_out = answers.total_input, answers.total_output
-    input_notes, output_notes = answers.input_notes, answers.output_notes
+    total_in = answers.total_input
+    total_out = answers.total_output
+    input_notes = answers.input_notes
+    output_notes = answers.output_notes
     rows += [
         Row("Benchmark duration (s):", answers.duration_s, "duration"),
         Row("Total input tokens:", total_in, "total_input_tokens", 0, notes=input_notes),
@@ -202,7 +206,8 @@ def _latency(metric: str, client: Client, view: View) -> list[Row]:
     settings = view.run.settings
     if metric not in settings.percentile_metrics.split(","):
         return []
-    answers, ps = _answers(client, view), client.percentiles(settings.metric_percentiles)
+    answers = _answers(client, view)
+    ps = client.percentiles(settings.metric_percentiles)
     notes = answers.output_notes if metric == "tpot" else ()
     return view.percentile_rows(f"{metric.upper()} (ms)", metric, getattr(answers, metric), ps, notes=notes)
 
@@ -230,7 +235,9 @@ def _steady(client: Client, view: View) -> list[Row]:
     if not client.rust or limit is None or math.isfinite(run.settings.request_rate):
         return []
     answers = _answers(client, view)
-    completed, start, end = answers.completed, answers.starts, answers.end
+    completed = answers.completed
+    start = answers.starts
+    end = answers.end
     window = throughput.at_least_in_flight(start[completed], end[completed], math.ceil(STEADY_SHARE * limit))
     if window is None:
         return []
@@ -242,7 +249,8 @@ def _steady(client: Client, view: View) -> list[Row]:
     selected = run.select(answers.tokens)
     tokens = float(inside(selected.at[np.repeat(completed, selected.count)]).sum())
     prompts = float(answers.input[began].sum())
-    seconds, unknown = (window[1] - window[0]) / 1e9, (UNPLANNED,) if (answers.input[began] < 0).any() else ()
+    seconds = (window[1] - window[0]) / 1e9
+    unknown = (UNPLANNED,) if (answers.input[began] < 0).any() else ()
     rates = {
         "Request throughput (req/s):": float((completed & inside(end)).sum()),
         "Output token throughput (tok/s):": tokens,
@@ -250,8 +258,8 @@ def _steady(client: Client, view: View) -> list[Row]:
         "Total token throughput (tok/s):": None if unknown else tokens + prompts,
     }
     rows = [Row(label, None if total is None else total / seconds, notes=unknown) for label, total in rates.items()]
-    asked = client.percentiles(run.settings.metric_percentiles)
-    for metric, ps in (("ttft", asked), ("tpot", [90.0, 99.0])):
+    percentiles = client.percentiles(run.settings.metric_percentiles)
+    for metric, ps in (("ttft", percentiles), ("tpot", [90.0, 99.0])):
         values = (answers.first - start).astype(np.float64) if metric == "ttft" else answers.tpot_ns
         measured = values[began & ~np.isnan(values)]
         rows += view.percentile_rows(f"{metric.upper()} (ms)", metric, Distribution(measured), ps)

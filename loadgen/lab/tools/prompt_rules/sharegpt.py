@@ -1,20 +1,62 @@
-"""The rule `benchmark-runner`: the first questions of a ShareGPT file, with answers of the recorded length."""
+"""Conversations as other tools choose them: the rules `benchmark-runner` and `sglang`."""
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.workload.datasets.sharegpt_file import ANSWERS, ASKS, Conversation, ConversationsInOrder, sharegpt_path
+from loadgen.workload.datasets.sharegpt import ShareGPTDataset
+from loadgen.workload.datasets.sharegpt_file import (
+    ANSWERS,
+    ASKS,
+    LINES_REMEDY,
+    ConversationLines,
+    ConversationsInOrder,
+    sharegpt_path,
+)
+from loadgen.workload.files.mapped_file import dataset_path
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
 
 RULE = "benchmark-runner"
 INPUT_LEN = "--sharegpt-input-len"
 BATCH = 256  # conversations encoded at a time
+
+
+class SGLangShareGPT(ShareGPTDataset):
+    """Conversations of at least two turns, whose first two have two tokens or more each; lengths are not limited."""
+
+    __slots__ = ()
+    RULE: ClassVar[str] = "sglang"
+    HAS_IMAGES: ClassVar[bool] = False
+    MIN_TOKENS: ClassVar[int] = 2
+    MAX_PROMPT_TOKENS: ClassVar[float] = math.inf
+    MAX_TOTAL_TOKENS: ClassVar[float] = math.inf
+
+
+class SGLangCustom(SGLangShareGPT):
+    """The same of a file with a conversation in each line, which is SGLang's data set custom."""
+
+    __slots__ = ()
+    NAME: ClassVar[str] = "custom"
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings) -> "SGLangCustom":
+        """Create it from `--dataset-path`, `--tokenizer` and `--sharegpt-output-len`.
+
+        Raises:
+            BadInput: The file or the tokenizer cannot be used.
+        """
+        return cls(ConversationLines(dataset_path(settings, LINES_REMEDY)), tokenizer_of(settings), settings)
+
+    @classmethod
+    def made_of(cls, settings: RunSettings) -> list[Path] | None:
+        """Return None: the rows are read as fast as kept prompts."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +98,10 @@ class BenchmarkRunnerShareGPT:
         """Yield the first `count` prompts. One batch at a time is in memory, and no more of the file is read.
 
         Raises:
-            BadInput: The part of the file that is read is not JSON, or the file has fewer such conversations.
+            BadInput: The part of the file that is read is not JSON, or the file has fewer such
+                conversations.
         """
-        conversations = (
+        usable = (
             conversation
             for conversation in self.conversations
             if conversation.speakers[0] in ASKS
@@ -67,10 +110,16 @@ class BenchmarkRunnerShareGPT:
             and conversation.answer
         )
         made = 0
-        while batch := list(islice(conversations, min(BATCH, count - made))):
-            for prompt in self._prompts(batch):
-                made += 1
-                yield prompt
+        while batch := list(islice(usable, min(BATCH, count - made))):
+            inputs = self.tokenizer.count([conversation.prompt for conversation in batch], special=True)
+            if self.output_tokens is None:
+                outputs = self.tokenizer.count([conversation.answer for conversation in batch])
+            else:
+                outputs = [self.output_tokens] * len(batch)
+            for conversation, tokens, output in zip(batch, inputs, outputs, strict=True):
+                if self.min_tokens <= tokens - self.tokenizer.special_tokens <= self.max_tokens:
+                    made += 1
+                    yield Prompt(conversation.prompt, tokens, output, f"sharegpt/{conversation.source}")
         if made < count:
             what = "questions of this length" if self.min_tokens or math.isfinite(self.max_tokens) else "questions"
             problem = f"{count} is more than the {made} {what} with an answer in {self.conversations.path}"
@@ -86,16 +135,6 @@ class BenchmarkRunnerShareGPT:
             **self.conversations.provenance(),
             **self.tokenizer.provenance(),
         }
-
-    def _prompts(self, batch: list[Conversation]) -> Iterator[Prompt]:
-        inputs = self.tokenizer.count([conversation.prompt for conversation in batch], special=True)
-        if self.output_tokens is None:
-            outputs = self.tokenizer.count([conversation.answer for conversation in batch])
-        else:
-            outputs = [self.output_tokens] * len(batch)
-        for conversation, tokens, output_tokens in zip(batch, inputs, outputs, strict=True):
-            if self.min_tokens <= tokens - self.tokenizer.special_tokens <= self.max_tokens:
-                yield Prompt(conversation.prompt, tokens, output_tokens, f"sharegpt/{conversation.source}")
 
 
 def _range(text: str | None) -> tuple[int, float]:

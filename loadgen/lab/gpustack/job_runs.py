@@ -1,11 +1,16 @@
-"""The runs of a search of --auto-tune: each leaves its records, and each load a summary."""
+"""The runs of a job: `StepRuns` of given loads, `SearchRuns` of --auto-tune; and the stop rules of both.
+
+The runs of steps follow one another until one fails, and each leaves a summary. Each run of a search leaves its
+records, and each load a summary.
+"""
 
 import contextlib
 import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from loadgen.analysis.search.algorithm import End
 from loadgen.analysis.search.early_stop import StopRule
@@ -13,23 +18,58 @@ from loadgen.analysis.search.levels import PILED_UP, InconclusiveRun
 from loadgen.analysis.search.load_search import LoadSearch
 from loadgen.analysis.search.search_bounds import SearchBounds, ThroughputGain, misses_rate
 from loadgen.cli import exit_codes
+from loadgen.cli.live.history import LiveBacklog
+from loadgen.cli.output import say
 from loadgen.cli.runs.run_series import SeriesRunner
+from loadgen.cli.runs.single_run import run
 from loadgen.config.settings import RunSettings
-from loadgen.lab.gpustack import stop_rules
 from loadgen.lab.gpustack.job import Job
 from loadgen.lab.gpustack.progress import Reporter
-from loadgen.lab.gpustack.ramp import Ramp
+from loadgen.lab.gpustack.ramp import Ramp, point, write_curve
+from loadgen.lab.gpustack.steps import Step
 from loadgen.lab.gpustack.summary import coverage, summarize
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.file import RecordFile
 from loadgen.report import to_json
+from loadgen.runner.participant import Participant
 from loadgen.runner.run_result import Result
 from loadgen.runner.server import Server
 from loadgen.util.files import write_atomic
 from loadgen.util.tasks import background_tasks
 
+MIN_ENDED = 30  # requests before --max-error-rate applies, as in guidellm
 RESOLUTION = 0.025  # between the highest load within the limits and the lowest beyond them
 OUT_OF_TIME = "--max-total-seconds are over"
+SATURATED = "requests pile up, and --detect-saturation ends the run"
+
+
+def piled_up(settings: RunSettings, why: str) -> StopRule:
+    """Make the rule that ends a run once requests pile up, with the reason `why`."""
+    backlog = LiveBacklog(settings)
+
+    def rule(progress: Progress) -> str | None:
+        backlog.add(progress)
+        return why if backlog.overloaded else None
+
+    return rule
+
+
+def too_many_failed(job: Job, failed: int) -> str | None:
+    """Describe that a job's limit on failed requests is reached, or return None."""
+    if job.max_errors is None or failed < job.max_errors:
+        return None
+    return f"{failed} requests failed, and --max-errors is {job.max_errors}"
+
+
+def too_many_errors(job: Job, progress: Progress) -> str | None:
+    """Describe the limit on errors that a run exceeds so far, or return None."""
+    failed = progress.ended - progress.ok
+    share = failed / progress.ended if progress.ended >= MIN_ENDED else 0.0
+    if (why := too_many_failed(job, failed)) is not None:
+        return why
+    if job.max_error_rate is not None and share > job.max_error_rate:
+        return f"{failed} of {progress.ended} requests failed, and --max-error-rate is {job.max_error_rate:g}"
+    return None
 
 
 class SearchRuns:
@@ -41,7 +81,9 @@ class SearchRuns:
 
     def __init__(self, job: Job) -> None:
         assert job.auto_tune is not None
-        self._job, self._tuned, self._reporter = job, job.auto_tune, Reporter(job.progress)
+        self._job = job
+        self._tuned = job.auto_tune
+        self._reporter = Reporter(job.progress)
         self._ramp = Ramp(job.auto_tune)
         self._beyond = misses_rate if self._tuned.axis == "rate" else ThroughputGain()
         bounds = SearchBounds(
@@ -52,7 +94,7 @@ class SearchRuns:
             max_runs=self._tuned.max_points,
             run_s=self._tuned.run_s,
             misses=self._misses,
-            stop_rules=partial(stop_rules.piled_up, why=PILED_UP),
+            stop_rules=partial(piled_up, why=PILED_UP),
             counted=job.phases.counted,
             new_seeds=self._tuned.seed_increment,
         )
@@ -83,7 +125,8 @@ class SearchRuns:
             run_server = dataclasses.replace(server, settings=settings)
 
             def stop_in_time(progress: Progress) -> str | None:
-                runs, left_s = len(self._series.data.points), self._ends_s - time.monotonic()
+                runs = len(self._series.data.points)
+                left_s = self._ends_s - time.monotonic()
                 share = progress.ended / progress.scheduled if progress.scheduled else 0.0
                 spent = max((runs + share) / self._tuned.max_points, 1 - left_s / self._tuned.max_total_seconds)
                 self._reporter.update(100 * spent)
@@ -105,7 +148,7 @@ class SearchRuns:
                 self._ramp.write(self._search.data)
 
     def _misses(self, level: float, result: Result) -> str | None:
-        if (failed := stop_rules.too_many_failed(self._job, result.numbers.failed)) is not None:
+        if (failed := too_many_failed(self._job, result.numbers.failed)) is not None:
             return failed
         why = self._beyond(level, result)
         if why is not None:
@@ -119,7 +162,7 @@ class SearchRuns:
         (settings, result), self._last = self._last, None
         assert settings.records is not None
         load = self._search.level_of(settings)
-        judged = next(each for each in self._search.data.levels if each.level == load)
+        judged = next(level for level in self._search.data.levels if level.level == load)
         if judged.why == PILED_UP:
             self._ramp.beyond_capacity.add(load)
         strategy = self._tuned.strategy(load, judged.met)
@@ -137,11 +180,72 @@ class SearchRuns:
 
     def _set_exit_codes(self) -> None:
         """Set the exit code by the outcome of the search: failures of single loads are what it looks for."""
-        found, level = self._search.outcome, self._search.found_level
-        own = []
-        if not level and (found is None or found.end is not End.NONE):
-            own.append(exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID)
+        outcome = self._search.outcome
+        level = self._search.found_level
+        codes = []
+        if not level and (outcome is None or outcome.end is not End.NONE):
+            codes.append(exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID)
         elif not level and not self._tuned.limits:
-            own.append(exit_codes.SLO_MISSED)
+            codes.append(exit_codes.SLO_MISSED)
         kept = (exit_codes.INTERNAL, exit_codes.INTERRUPTED)
-        self._series.codes[:] = [code for code in self._series.codes if code in kept] + (own or [exit_codes.DONE])
+        self._series.codes[:] = [code for code in self._series.codes if code in kept] + (codes or [exit_codes.DONE])
+
+
+class StepRuns:
+    """The runs of one job.
+
+    Args:
+        job: A job without a search.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._reporter = Reporter(job.progress)
+        self._points: list[dict[str, Any]] = []
+
+    async def execute(self) -> int:
+        """Carry the steps out; returns the exit code."""
+        begun_s = time.monotonic()
+        async with background_tasks(self._reporter.run()):
+            for step in self._job.steps:
+                code = await run(step.settings, watch=self._watch(step), save_more=partial(self._save, step))
+                if code != exit_codes.DONE:
+                    return code
+            if self._job.has_stages:
+                write_curve(self._job.output, self._job.axis, self._points, time.monotonic() - begun_s)
+        await self._reporter.finish()
+        return exit_codes.DONE
+
+    def _watch(self, step: Step) -> Callable[[Progress, Participant], None]:
+        """Return what reports the progress of a step, and ends it where a stop rule says so."""
+        backlog_rule = piled_up(step.settings, SATURATED) if self._job.detect_saturation else lambda _: None
+
+        def watch(progress: Progress, participant: Participant) -> None:
+            share = done(progress, step.settings.duration)
+            self._reporter.update(100 * (len(self._points) + share) / len(self._job.steps))
+            why = backlog_rule(progress)
+            if progress.phase == "running":
+                why = why or too_many_errors(self._job, progress)
+            if why is not None:
+                participant.stop(why)
+
+        return watch
+
+    def _save(self, step: Step, result: Result) -> list[str]:
+        assert step.settings.records is not None
+        summary = summarize(RecordFile(step.settings.records), step.strategy, result, self._job.phases)
+        write_atomic(step.summary, to_json(summary) + "\n")
+        if text := coverage(step.summary, summary, "the report below counts all"):
+            say(text)
+        self._points.append(point(summary, step.strategy.rate or 0.0, len(self._points)))
+        return [str(step.summary)]
+
+
+def done(progress: Progress, duration_s: float | None) -> float:
+    """Return how much of a run is done, 0 to 1: its share of requests or of time, whichever is larger."""
+    if not progress.measuring:
+        return 0.0
+    shares = [progress.ended / progress.scheduled] if progress.scheduled else [0.0]
+    if duration_s:
+        shares.append(progress.elapsed_s / duration_s)
+    return min(max(shares), 1.0)

@@ -1,7 +1,9 @@
-"""`ConsecutiveIds`: random prompts of `vllm bench serve`, each a range of consecutive ids of the vocabulary.
+"""Random prompts as `vllm bench serve` and guidellm make them.
 
-The ids are decoded, the text is encoded again and cut to the length, and the rest is decoded: that is the prompt. It
-becomes shorter where neighbouring tokens merge.
+`ConsecutiveIds` are those of `vllm bench serve`: each is a range of consecutive ids of the
+vocabulary. The ids are decoded, the text is encoded again and cut to the length, and the rest is
+decoded: that is the prompt. It becomes shorter where neighboring tokens merge. `Guidellm05Random`
+cuts sentences from Faker to a number of tokens.
 """
 
 import math
@@ -13,14 +15,17 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from loadgen.config.data import parse_ratios
+from loadgen.config.data import RANGE_RATIO, parse_ratios
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
+from loadgen.workload.datasets import rules
 from loadgen.workload.datasets.lengths import INPUT_LEN, Lengths, plain_length
 from loadgen.workload.missed_length import warn_of_miss
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
 
+RULE = "guidellm-0.5"
+CHARACTERS_PER_TOKEN = 5 * 1.5  # the usual number with a margin
 BLOCK_TOKENS = 1 << 18  # tokens of the prompts made at a time
 
 
@@ -46,8 +51,8 @@ class ConsecutiveIds(ABC):
 
     Attributes:
         RULE: The name of the rule.
-        CUTS_PREFIX: Whether a text is cut to prefix and length together, and has its real number of tokens; else it is
-            cut to the length alone, and has the requested number.
+        CUTS_PREFIX: Whether a text is cut to prefix and length together, and has its real number of
+            tokens; else it is cut to the length alone, and has the requested number.
         tokenizer: Decodes and encodes; ids are from its vocabulary without added tokens.
         prefix_tokens: Ids of the shared prefix, 0 for none.
         inputs: Minimum and maximum number of ids of a prompt without its prefix and special tokens.
@@ -110,8 +115,8 @@ class ConsecutiveIds(ABC):
             more = self.prefix_tokens if self.CUTS_PREFIX else 0
             cut = [ids[: more + length] for ids, length in zip(encoded, lengths, strict=True)]
             texts = self.tokenizer.decode_batch(cut)
-            output_lengths = outputs[start : start + block].tolist()
-            for row, text, length, ids, output in zip(rows, texts, lengths, cut, output_lengths, strict=True):
+            output_tokens = outputs[start : start + block].tolist()
+            for row, text, length, ids, output in zip(rows, texts, lengths, cut, output_tokens, strict=True):
                 tokens = len(ids) if self.CUTS_PREFIX else self.prefix_tokens + length
                 total += tokens
                 yield Prompt(text, tokens, output, f"random/{self.RULE}/{self.seed}/{row}")
@@ -146,7 +151,8 @@ class Vllm011Random(ConsecutiveIds):
 
     def draw(self, count: int) -> RandomNumbers:
         """Draw the prefix last."""
-        generator, size = np.random.default_rng(self.seed), self.tokenizer.own_size
+        generator = np.random.default_rng(self.seed)
+        size = self.tokenizer.own_size
         inputs = generator.integers(*self.inputs, size=count, endpoint=True)
         outputs = generator.integers(*self.outputs, size=count, endpoint=True)
         offsets = generator.integers(0, size, size=count)
@@ -154,9 +160,11 @@ class Vllm011Random(ConsecutiveIds):
 
 
 class Vllm09Random(ConsecutiveIds):
-    """The rule of `vllm bench serve` 0.9: numpy's legacy generator draws the prefix, inputs, outputs, then offsets."""
+    """The rule of `vllm bench serve` 0.9.
 
-    # A prompt is cut to the length without the prefix, and reported with it: with a prefix, its real length is shorter.
+    numpy's legacy generator draws the prefix, inputs, outputs, then offsets. A prompt is cut to the
+    length without the prefix, and reported with it: with a prefix, its real length is shorter.
+    """
 
     __slots__ = ()
     RULE: ClassVar[str] = "vllm-0.9"
@@ -177,7 +185,89 @@ class Vllm09Random(ConsecutiveIds):
 
     def draw(self, count: int) -> RandomNumbers:
         """Draw the prefix first."""
-        draw, size = np.random.RandomState(self.seed).randint, self.tokenizer.own_size
+        draw = np.random.RandomState(self.seed).randint
+        size = self.tokenizer.own_size
         prefix = draw(0, size, size=self.prefix_tokens).tolist()
         inputs, outputs = (draw(low, high + 1, size=count) for low, high in (self.inputs, self.outputs))
         return RandomNumbers(prefix, inputs, outputs, draw(0, size, size=count))
+
+
+@dataclass(frozen=True, slots=True)
+class Guidellm05Random:
+    """Prompt i is "1 i " and sentences, cut to the first `input_tokens` tokens.
+
+    The cut text may have another number of tokens when it is encoded again: that is `input_tokens` of its Prompt. Its
+    last token may be white space, which a chat template may trim. Sentences are drawn prompt by prompt.
+
+    Attributes:
+        tokenizer: Encodes with special tokens, and decodes without them.
+        input_tokens: Requested tokens of each prompt.
+        output_tokens: Maximum tokens of each answer; the rule makes the server generate all of them.
+        seed: The seed of Faker.
+    """
+
+    tokenizer: Tokenizer
+    input_tokens: int
+    output_tokens: int
+    seed: int
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings) -> Self:
+        """Create the data set from `--tokenizer`, the `--random-*` fields and the seed of the prompts.
+
+        Raises:
+            BadInput: Faker is missing, a prefix or a range is given, or the tokenizer cannot be loaded.
+        """
+        if any(parse_ratios(settings.random_range_ratio)):
+            raise BadInput(RANGE_RATIO, f"{RULE} does not support ranges", "leave it out")
+        if settings.random_prefix_len:
+            raise BadInput("--random-prefix-len", f"{RULE} does not support a prefix", "leave it out")
+        _faker(0)
+        return cls(
+            tokenizer=tokenizer_of(settings),
+            input_tokens=plain_length(INPUT_LEN, settings.random_input_len, RULE),
+            output_tokens=plain_length("--random-output-len", settings.random_output_len, RULE),
+            seed=seed_of(settings, "prompts"),
+        )
+
+    def prompts(self, count: int) -> Iterator[Prompt]:
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`. One at a time is in memory."""
+        faker = _faker(self.seed)
+        total = 0
+        for row in range(count):
+            ids: list[int] = []
+            attempts = 0
+            while len(ids) < self.input_tokens:  # each attempt draws a longer text, until it has the tokens
+                attempts += 1
+                characters = int(self.input_tokens * CHARACTERS_PER_TOKEN * attempts)
+                sentences = f"1 {row} {faker.text(max_nb_chars=characters)}"
+                (ids,) = self.tokenizer.encode_batch([sentences], special=True)
+            (text,) = self.tokenizer.decode_batch([ids[: self.input_tokens]], special=False)
+            (tokens,) = self.tokenizer.count([text], special=True)
+            total += tokens
+            yield Prompt(text, tokens, self.output_tokens, f"random/{RULE}/{self.seed}/{row}")
+        if count:
+            warn_of_miss(total / count, self.input_tokens, self.input_tokens)
+
+    def provenance(self) -> dict[str, Any]:
+        """As `Dataset.provenance`."""
+        from importlib.metadata import version
+
+        return {
+            "name": "random",
+            "rule": RULE,
+            "seed_prompts": self.seed,
+            "input_tokens": [self.input_tokens, self.input_tokens],
+            "output_tokens": [self.output_tokens, self.output_tokens],
+            "faker": version("faker"),
+            **self.tokenizer.provenance(),
+        }
+
+
+def _faker(seed: int) -> Any:
+    rules.require_packages(RULE)
+    from faker import Faker
+
+    faker = Faker()
+    faker.seed_instance(seed)
+    return faker

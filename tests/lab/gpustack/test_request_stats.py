@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from loadgen.lab.gpustack.distribution import concurrency, distribution, rates
+from loadgen.lab.gpustack.request_stats import concurrency, distribution, rates
 from tests.helpers.gpustack_contract import GUIDELLM
 
 
