@@ -29,7 +29,7 @@ def asked(monkeypatch):
         return answers[url]
 
     monkeypatch.setattr(http_client, "get", get)
-    monkeypatch.setattr(metrics_scraper_main.gpus, "installed", lambda: True)
+    monkeypatch.setattr(metrics_scraper_main.accelerators, "installed", lambda: True)
     answers["urls"] = urls
     return answers
 
@@ -128,7 +128,7 @@ async def test_certificates_are_checked_unless_the_settings_say_otherwise(asked)
 async def test_gpus_are_read_where_the_server_is_on_this_machine(asked, base, here, monkeypatch):
     order = await scrape_order(RunSettings(base_url=base), FOLDER)
     assert (order is not None and order.gpus) is here
-    monkeypatch.setattr(metrics_scraper_main.gpus, "installed", lambda: False)
+    monkeypatch.setattr(metrics_scraper_main.accelerators, "installed", lambda: False)
     assert await scrape_order(RunSettings(base_url=base), FOLDER) is None
 
 

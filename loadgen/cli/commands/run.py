@@ -18,7 +18,6 @@ from loadgen.config.settings import RunSettings
 from loadgen.config.target import wants_engine
 from loadgen.errors import INTERRUPTED, BadInput
 from loadgen.metrics.progress import PHASES
-from loadgen.runner import metrics_scraper
 from loadgen.util import terminal_text
 from loadgen.util.forked_child import fork_ahead
 from loadgen.workload import endpoints
@@ -90,6 +89,8 @@ def fork_children(settings: RunSettings) -> None:
     """
     if settings.ray is not None:
         return
+    from loadgen.runner import metrics_scraper
+
     fork_ahead(metrics_scraper.MODULE)
     from loadgen.runner import facts_main, workers
 
