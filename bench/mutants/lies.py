@@ -231,7 +231,13 @@ LIES = (
     ),
     Mutant(
         "warm-ups send the run's own prompts",
-        (Edit("loadgen/runner/loop_runner.py", 'first = settings.warmup_prompt == "first"', "first = True"),),
+        (
+            Edit(
+                "loadgen/runner/loop_runner.py",
+                'first = settings.warmup_prompt == "first"\n        requests',
+                "first = True\n        requests",
+            ),
+        ),
         Test("tests/integration/library/test_rehearsal.py::test_warmup_prompts_are_not_prompts_of_the_run"),
     ),
 )  # fmt: skip
