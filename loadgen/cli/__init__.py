@@ -1,4 +1,4 @@
-"""The command line: a skin over the library."""
+"""The command line: a thin layer over the library."""
 
 import os
 import signal

@@ -251,7 +251,6 @@ def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
 
 
 def _print_emulated(paths: Sequence[str], tool: str, as_json: bool) -> None:
-    (emulation,) = packages.installed("loadgen.emulations")
-    emulate = packages.load("--as", emulation)
+    emulate = packages.load("--as", packages.installed("loadgen.emulations")["other-tools"])
     for path in paths:
         sys.stdout.write(emulate(path, tool, as_json=as_json))
